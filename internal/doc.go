@@ -1,0 +1,47 @@
+// Package internal is the map of Loop. An event takes this way:
+//
+//	webhook | poll → inbox → (decode) route → dispatch → (prompt) → runner → harness
+//
+// One door in: every delivery is on disk in the inbox before anybody is told that it was accepted. One closing path. One
+// writer of state: loopd. Replay after a crash is the normal start: dispatch begins with what the inbox still owes.
+//
+// The words
+//
+//	loop         work item, session, event, delivery, decision, run; error classes         pure
+//
+// The way of an event
+//
+//	webhook      the door for GitHub: body cap, signature, put, 202
+//	inbox        every delivery, on disk before it is answered, and what became of it
+//	route        what an event means and who may ask for it: deliver, spawn, close, drop    pure
+//	dispatch     makes it so: one queue per session, a cap over all, retries
+//	prompt       an event as text for an agent, untrusted parts fenced                      pure
+//	harness      the agents: their command lines, answers and environment
+//	runner       how an agent is hosted: a headless process per event
+//
+// What is remembered
+//
+//	session      the registry: which session works on which item
+//	item         what Loop knows of a work item beside its session: links, head SHAs, stopped
+//	eventlog     what happened, for people and programs: query and watch
+//
+// The outside world
+//
+//	github       payloads and signatures of GitHub's webhooks
+//
+// What people touch
+//
+//	api          the socket's gRPC services; who may call; errors → status
+//	cli          loopctl's commands, one file per noun; tables, JSON, exit codes
+//	config       loop.toml → Config: defaults, strict decode, validation, watch and reload
+//	app          Main: flags, logger, signals; New and Run: build all of it, run, reload, stop
+//
+// What knows nothing of Loop
+//
+//	sys/journal     SQLite: open, migrate, one writer, shared commits
+//	sys/proc        child processes and whole process trees
+//	sys/unixsock    listen and dial a Unix socket, peer credentials
+//	sys/atomicfile  files that are whole or not there
+//
+// Whole-program tests are in e2e. imports_test.go says who may import whom.
+package internal
