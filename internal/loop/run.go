@@ -1,0 +1,52 @@
+package loop
+
+import "time"
+
+// RunID names one run and its folder: letters, digits and - only, rising with time.
+type RunID string
+
+// Handover is a prompt on its way to a harness.
+type Handover struct {
+	Run     RunID
+	Session Session
+	Fresh   bool   // start a conversation under Session.HarnessSessionID; else resume it
+	Prompt  string // whole, safe text
+	Timeout time.Duration
+}
+
+// OutcomeKind says how a run ended.
+type OutcomeKind string
+
+// How a run can end.
+const (
+	RunDone      OutcomeKind = "done"      // the harness answered
+	RunFailed    OutcomeKind = "failed"    // it exited wrongly or answered nonsense: may be tried again
+	RunUnreached OutcomeKind = "unreached" // the harness never began: may be tried again
+	RunTimeout   OutcomeKind = "timeout"   // its time was up and it was ended: final
+	RunHeld      OutcomeKind = "held"      // the harness as a whole can't work now: not counted
+	RunLost      OutcomeKind = "lost"      // the harness does not know the conversation
+	RunCutOff    OutcomeKind = "cut-off"   // it died with its host, without an answer: counted, and the retry says so
+	RunNever     OutcomeKind = "never"     // settled after a restart: it had not been started; not counted
+	RunEnded     OutcomeKind = "ended"     // ended at our own wish (close, pause, a person took over): not counted
+	RunDetached  OutcomeKind = "detached"  // it goes on without us; the next start settles it
+)
+
+// Outcome is what became of a run.
+type Outcome struct {
+	Kind      OutcomeKind
+	Reason    string    // held: not-logged-in, usage-limit, rate-limited, overloaded; else a stable word or ""
+	Detail    string    // one line for a person: the error, or the beginning of the answer
+	Until     time.Time // held: when the harness said that it works again; zero if it did not say
+	SessionID SessionID // the conversation as the harness named it; "" if it did not
+	Denials   []string  // tools that were refused during a successful run
+	Turns     int
+	CostUSD   float64 // as the harness reports it; Claude Code counts over the whole conversation
+	Duration  time.Duration
+	Killed    bool // SIGKILL was needed to end it
+}
+
+// Termination says how a run was ended at our wish.
+type Termination struct {
+	Found  bool // something was running
+	Killed bool // SIGKILL was needed
+}
