@@ -1,0 +1,61 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/loop-daemon/loop/internal/loop"
+)
+
+// Registration links a conversation that exists already to a work item.
+type Registration struct {
+	Item      loop.WorkItem
+	Harness   string
+	SessionID loop.SessionID  // the harness's own id of the conversation
+	Cwd       string          // absolute
+	Runner    loop.RunnerKind // "" takes the configured one
+	Force     bool            // close the session that has the item, as replaced, and take its place
+}
+
+// CloseResult says what closing a session by hand ended.
+type CloseResult struct {
+	Session      loop.Session    // after it
+	Delivery     loop.DeliveryID // the delivery that carries the close
+	HarnessEnded bool            // a harness process was running and was ended
+	Killed       bool            // SIGKILL was needed for it
+	Dropped      int             // queued deliveries that were dropped
+}
+
+// PauseResult says what a pause did.
+type PauseResult struct {
+	Session  loop.Session // after it
+	Dropped  int          // queued deliveries that were dropped
+	RunEnded bool         // a running turn was ended
+}
+
+// ResumeResult says what a session missed while it was paused.
+type ResumeResult struct {
+	Session loop.Session // after it
+	Missed  int          // deliveries that were dropped meanwhile
+}
+
+// Hold says that a harness as a whole cannot work now. Its deliveries wait, uncounted, until it is tried again.
+type Hold struct {
+	Harness string
+	Reason  string    // not-logged-in, usage-limit, rate-limited or overloaded
+	Detail  string    // what the harness said, one line
+	Until   time.Time // when it is tried again
+}
+
+// Activity says what a session does now.
+type Activity struct {
+	State  string // one of the Activity words
+	Queued int    // deliveries that are queued or waiting
+}
+
+// The words of Activity.State.
+const (
+	ActivityIdle    = "idle"    // nothing is on its way
+	ActivityRunning = "running" // a harness has a prompt of ours
+	ActivityWaiting = "waiting" // the next delivery waits for a slot or for its time
+	ActivityHeld    = "held"    // its harness cannot work now
+)
