@@ -85,6 +85,7 @@ type Session struct {
 	ConversationAt     *time.Time  `json:"conversationAt,omitempty"` // when the harness first answered in it; nil: not begun
 	PreviousSessionIDs []SessionID `json:"previousHarnessSessionIds,omitempty"`
 	PauseReason        string      `json:"pauseReason,omitempty"`
+	PausedAt           *time.Time  `json:"pausedAt,omitempty"`
 	ClosedAt           *time.Time  `json:"closedAt,omitempty"`
 	CloseReason        CloseReason `json:"closeReason,omitempty"`
 	Ending             Ending      `json:"ending,omitempty"`
