@@ -31,10 +31,22 @@ const (
 	RunDetached  OutcomeKind = "detached"  // it goes on without us; the next start settles it
 )
 
+// Reasons of an outcome that something is done about.
+const (
+	HeldNotLoggedIn = "not-logged-in"
+	HeldUsageLimit  = "usage-limit"
+	HeldRateLimited = "rate-limited"
+	HeldOverloaded  = "overloaded"
+	HeldUnreachable = "unreachable" // the model's API does not answer: offline, most often
+
+	// FailedIDInUse: a fresh start was refused because the conversation exists; it is to be resumed instead.
+	FailedIDInUse = "id-in-use"
+)
+
 // Outcome is what became of a run.
 type Outcome struct {
 	Kind      OutcomeKind
-	Reason    string    // held: not-logged-in, usage-limit, rate-limited, overloaded; else a stable word or ""
+	Reason    string    // held: one of the Held words; failed: FailedIDInUse or another stable word; else ""
 	Detail    string    // one line for a person: the error, or the beginning of the answer
 	Until     time.Time // held: when the harness said that it works again; zero if it did not say
 	SessionID SessionID // the conversation as the harness named it; "" if it did not
