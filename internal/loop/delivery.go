@@ -49,6 +49,7 @@ type Delivery struct {
 	Error    string       // what went wrong the last time, for a person
 	Item     WorkItem     // whose queue it is in, once decided
 	Decision DecisionKind // what routing said, once decided
+	Closures []Closure    // what a close ends; decided once, so that it is carried out the same after a crash
 	Fact     string       // Event.Fact, once decoded
 	Attempts int          // runs that began with it
 	DueAt    time.Time    // not before; zero: at once

@@ -84,6 +84,7 @@ type Session struct {
 	Spawned            bool        `json:"spawned,omitzero"`         // loopd started the conversation
 	ConversationAt     *time.Time  `json:"conversationAt,omitempty"` // when the harness first answered in it; nil: not begun
 	PreviousSessionIDs []SessionID `json:"previousHarnessSessionIds,omitempty"`
+	CostUSD            float64     `json:"costUsd,omitzero"` // of the conversation so far, as the harness reports it
 	PauseReason        string      `json:"pauseReason,omitempty"`
 	PausedAt           *time.Time  `json:"pausedAt,omitempty"`
 	ClosedAt           *time.Time  `json:"closedAt,omitempty"`
