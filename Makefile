@@ -1,0 +1,118 @@
+# Loop's commands. `make` alone lists them.
+#
+# Tools are built from the versions in internal/tools and kept in .cache/bin; only Go, git, make and a C compiler (for the
+# race detector) must be on the machine.
+
+SHELL    = /bin/sh
+CACHE   := $(CURDIR)/.cache
+TOOLS   := $(CACHE)/bin
+GO      ?= go
+PREFIX  ?= $(HOME)/.local
+FUZZTIME ?= 10s
+# What the API may not break: a commit.
+BASE    ?= main
+
+.DEFAULT_GOAL := help
+.PHONY: help build install test e2e fuzz bench scenarios generate lint fmt check \
+	vet fix-check generate-check breaking need-go need-cc
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##
+## Build and use
+##
+
+build: need-go ## build bin/loopd and bin/loopctl
+	$(GO) build -trimpath -buildvcs=auto -o bin/ ./loopd ./loopctl
+
+install: build ## put loopd and loopctl into PREFIX/bin (~/.local/bin)
+	mkdir -p "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 bin/loopd bin/loopctl "$(DESTDIR)$(PREFIX)/bin"
+
+##
+## Test
+##
+
+test: need-go need-cc ## run every test with the race detector, in shuffled order
+	$(GO) test -race -shuffle=on -timeout 15m ./...
+
+e2e: need-go need-cc ## run only the whole-program tests, each time anew
+	$(GO) test -race -shuffle=on -count=1 -timeout 15m ./internal/e2e/...
+
+fuzz: need-go ## give each fuzz target FUZZTIME (10s)
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal | sed 's/:func /:/' | sort | \
+	while IFS=: read -r file name; do \
+		echo "fuzz $$name in $$(dirname "$$file")"; \
+		$(GO) test -run='^$$' -fuzz="^$$name\$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
+	done
+
+bench: need-go ## run the benchmarks
+	$(GO) test -run='^$$' -bench=. -benchmem ./...
+
+scenarios: need-go ## print what the whole-program tests show: given, when, then
+	@cd internal/tools && $(GO) run ./scenarios ../e2e
+
+##
+## Keep it clean
+##
+
+check: vet fix-check generate-check breaking lint test ## all that CI checks
+
+vet: need-go
+	$(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+
+fix-check: need-go
+	$(GO) fix -diff ./...
+
+lint: $(TOOLS)/golangci-lint ## run golangci-lint; the first time builds it, some minutes
+	$(TOOLS)/golangci-lint run
+
+fmt: $(TOOLS)/golangci-lint ## format the code
+	$(TOOLS)/golangci-lint fmt
+
+generate: $(TOOLS)/buf ## generate the Go code of proto/; the first time builds buf, some minutes
+	$(TOOLS)/buf generate
+
+# Beside the tree and not over it, so that it tells the truth with uncommitted work around and changes nothing.
+generate-check: $(TOOLS)/buf
+	$(TOOLS)/buf lint
+	@rm -rf $(CACHE)/generated
+	$(TOOLS)/buf generate -o $(CACHE)/generated
+	@diff -r -x '*.proto' -x '*.yaml' proto $(CACHE)/generated/proto || \
+		{ echo "proto/: the generated code is not that of the .proto files; run 'make generate' and commit" >&2; exit 1; }
+
+breaking: $(TOOLS)/buf
+	@if ! git cat-file -e '$(BASE):buf.yaml' 2>/dev/null; then \
+		echo "breaking: $(BASE) has no proto/ to compare with"; \
+	else \
+		rm -rf $(CACHE)/base && mkdir -p $(CACHE)/base && \
+		git archive '$(BASE)' buf.yaml proto | tar -xf - -C $(CACHE)/base && \
+		$(TOOLS)/buf breaking --against $(CACHE)/base || \
+		{ echo "proto/: breaks callers of $(BASE); if that is meant, say so in the commit and run with BASE=HEAD" >&2; exit 1; }; \
+	fi
+
+##
+## Tools, and what must be on the machine
+##
+
+$(TOOLS)/buf: internal/tools/buf/go.mod | need-go
+	cd internal/tools/buf && GOBIN=$(TOOLS) $(GO) install -trimpath tool && touch $@
+
+$(TOOLS)/golangci-lint: internal/tools/lint/go.mod | need-go
+	cd internal/tools/lint && GOBIN=$(TOOLS) $(GO) install -trimpath tool && touch $@
+
+need-go:
+	@$(GO) version >/dev/null 2>&1 || { echo "Go is missing: install 1.26 or later (go.dev/dl)" >&2; exit 1; }
+
+# Running it matters: macOS has a cc that only offers to install one.
+need-cc:
+	@cc=$$($(GO) env CC); $$cc --version >/dev/null 2>&1 || { \
+		echo "a C compiler is missing ($$cc), which the race detector needs:" >&2; \
+		echo "  Debian, Ubuntu: apt-get install gcc libc6-dev" >&2; \
+		echo "  Fedora:         dnf install gcc glibc-devel" >&2; \
+		echo "  macOS:          xcode-select --install" >&2; \
+		exit 1; }
+	@git --version >/dev/null 2>&1 || { \
+		echo "git is missing, which the tests run: apt-get install git, dnf install git or xcode-select --install" >&2; exit 1; }
