@@ -18,7 +18,7 @@ const (
 type Decision struct {
 	Kind     DecisionKind
 	Reason   string
-	Item     WorkItem   // whose session or whose spawn; zero for a drop without one
+	Item     WorkItem   // whose session or whose spawn, also of a drop that found one; zero where there is none
 	Refs     []WorkItem // every item the event concerns, in order of preference
 	Via      WorkItem   // the pull request through which Item was found, when it is not Item; a used link is remembered
 	Closures []Closure

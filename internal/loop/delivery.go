@@ -91,7 +91,10 @@ const (
 	DropStaleClose    = "stale-close"
 	DropNoSession     = "no-session" // a close or command for an item without one
 	DropUnproven      = "unproven-ref"
-	DropSessionGone   = "session-gone" // the session it was queued for was replaced or closed by hand
+	DropUntrustedLink = "untrusted-link"   // a closed pull request that may not end the sessions of the issues it names
+	DropOtherPull     = "other-pull-open"  // the issue's session goes on for another open pull request
+	DropLinkedOff     = "close-linked-off" // the configuration does not let this pull request end them
+	DropSessionGone   = "session-gone"     // the session it was queued for was replaced or closed by hand
 )
 
 // Reasons that a delivery is failed for.

@@ -116,8 +116,14 @@ type CI struct {
 	Branch     string
 	HeadRepo   Repo // zero when unknown
 	App        string
-	PRs        []int // attached pull request numbers; empty for forks
+	PRs        []PullHead // attached pull requests; empty for forks
 	Summary    string
+}
+
+// PullHead is a pull request that GitHub attached to a check, and its head at that time.
+type PullHead struct {
+	Number int
+	SHA    string // "" unknown
 }
 
 // WorkItem returns the item that the payload names itself, or the zero item where it names none or a wrong one.

@@ -63,14 +63,18 @@ func (w WorkItem) SameRepo(o WorkItem) bool {
 	return w.Provider == o.Provider && strings.EqualFold(w.RepoName(), o.RepoName())
 }
 
+// maxSlug is where the readable part of a slug with a hash is cut, so that it still fits in a file name of 255 bytes with
+// what others put behind it.
+const maxSlug = 180
+
 var plainSlug = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
 // Slug returns the item's name for files, tmux sessions and folders: lower case, letters, digits, - and _ only, for
 // example github-acme-shop-15. Where two items could share a name (a hyphen in the owner, a character that had to be
-// replaced, another host) it ends in -h and eight hex digits of the key's SHA-256, so that no two ever do.
+// replaced, another host, a name cut because it is too long) it ends in -h and eight hex digits of the key's SHA-256, so that no two ever do.
 func (w WorkItem) Slug() string {
 	plain := strings.ToLower(w.Provider + "-" + w.Owner + "-" + w.Repo + "-" + strconv.Itoa(w.Number))
-	if w.Host == "" && !strings.Contains(w.Owner, "-") && plainSlug.MatchString(plain) {
+	if w.Host == "" && !strings.Contains(w.Owner, "-") && len(plain) <= maxSlug && plainSlug.MatchString(plain) {
 		return plain
 	}
 	name := strings.ToLower(w.Provider + "-" + strings.ReplaceAll(w.RepoName(), "/", "-") + "-" + strconv.Itoa(w.Number))
@@ -81,6 +85,7 @@ func (w WorkItem) Slug() string {
 		return '_'
 	}, name)
 	sum := sha256.Sum256([]byte(w.Key()))
+	name = name[:min(len(name), maxSlug)]
 	return name + "-h" + hex.EncodeToString(sum[:4])
 }
 
@@ -102,10 +107,7 @@ var (
 // NewWorkItem checks the parts of a GitHub item and returns it. A host of "github.com" is the same as none. The error is
 // ErrInvalid and says which part is wrong.
 func NewWorkItem(host, owner, repo string, number int) (WorkItem, error) {
-	host = strings.ToLower(host)
-	if host == "github.com" || host == "www.github.com" {
-		host = ""
-	}
+	host = canonicalHost(host)
 	switch {
 	case host != "" && (!hostPattern.MatchString(host) || !strings.ContainsAny(host, ".:") || strings.Contains(host, "..")):
 		return WorkItem{}, fmt.Errorf("host %q needs a dot or a port, as in ghe.example.com: %w", host, ErrInvalid)
@@ -140,11 +142,14 @@ func ParseAny(s string) (WorkItem, error) {
 	case strings.HasPrefix(s, ProviderGitHub+":"):
 		return ParseRef(s)
 	}
-	if before, _, ok := strings.Cut(s, ":"); ok && !strings.Contains(before, ".") && !strings.Contains(before, "/") {
+	if before, after, ok := strings.Cut(s, ":"); ok && !strings.ContainsAny(before, "./") && !portFirst.MatchString(after) {
 		return ParseRef(s) // another provider, named in the error
 	}
 	return parseName(s, s)
 }
+
+// portFirst matches what follows localhost: in localhost:8443/OWNER/REPO#N.
+var portFirst = regexp.MustCompile(`^[0-9]{1,5}/`)
 
 func parseName(whole, s string) (WorkItem, error) {
 	name, num, ok := strings.Cut(s, "#")
@@ -170,7 +175,30 @@ func parseURL(s string) (WorkItem, error) {
 	if len(parts) < 4 || parts[2] != "issues" && parts[2] != "pull" && parts[2] != "pulls" {
 		return WorkItem{}, badRef(s, "it is not the page of an issue or pull request")
 	}
-	return newFromText(s, u.Host, parts[0], parts[1], parts[3])
+	if u.Host == "" {
+		return WorkItem{}, badRef(s, "its URL names no host")
+	}
+	return newFromText(s, URLHost(u), parts[0], parts[1], parts[3])
+}
+
+// URLHost returns the host of a web address as work items name it: lower case, without the port that the scheme implies,
+// and "" for github.com.
+func URLHost(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	if u.Scheme == "https" {
+		host = strings.TrimSuffix(host, ":443")
+	} else if u.Scheme == "http" {
+		host = strings.TrimSuffix(host, ":80")
+	}
+	return canonicalHost(host)
+}
+
+func canonicalHost(host string) string {
+	host = strings.ToLower(host)
+	if host == "github.com" || host == "www.github.com" {
+		return ""
+	}
+	return host
 }
 
 func newFromText(whole, host, owner, repo, num string) (WorkItem, error) {
