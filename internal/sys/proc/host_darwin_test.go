@@ -1,0 +1,3 @@
+package proc_test
+
+func helpHost(string, []string) int { return 98 }
