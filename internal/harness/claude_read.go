@@ -1,0 +1,144 @@
+package harness
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/loop"
+)
+
+func (c *claude) Complete(stdout []byte) bool {
+	_, ok := findAnswer(stdout)
+	return ok
+}
+
+// Read judges by the answer where there is one: a program that was ended after it had answered has still answered. Its own
+// exit status can only make a good answer bad.
+func (c *claude) Read(x Exit) loop.Outcome {
+	a, answered := findAnswer(x.Stdout)
+	if !answered {
+		out := readSilence(x)
+		out.Duration, out.Killed = x.Took, x.Killed
+		return out
+	}
+	out := readAnswer(a, x)
+	out.Turns, out.CostUSD, out.Killed = a.NumTurns, a.CostUSD, x.Killed
+	out.Duration = cmp.Or(time.Duration(a.DurationMS)*time.Millisecond, x.Took)
+	if a.SessionID.Check() == nil {
+		out.SessionID = a.SessionID
+	}
+	return out
+}
+
+func readAnswer(a answer, x Exit) loop.Outcome {
+	text := oneLine(cmp.Or(a.Result, strings.Join(a.Errors, "; ")))
+	switch {
+	case a.succeeded() && x.clean():
+		return loop.Outcome{Kind: loop.RunDone, Detail: text, Denials: a.denied()}
+	case a.succeeded():
+		return failed("claude answered, but ended with %s: %s", x.status(), text)
+	case x.End == Stopped:
+		return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request: " + text}
+	case !*a.IsError:
+		return failed("claude ran no turn: %s", text)
+	}
+	if held, ok := readHold(a, x.At); ok {
+		held.Detail = text
+		return held
+	}
+	if x.End == TimedOut {
+		return timedOut(x)
+	}
+	return failed("claude could not finish the turn: %s", cmp.Or(text, "it gave no reason"))
+}
+
+// readSilence reads a run that printed no answer: claude then tells the reason on stderr alone.
+func readSilence(x Exit) loop.Outcome {
+	switch x.End {
+	case Stopped:
+		return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it answered"}
+	case TimedOut:
+		return timedOut(x)
+	case CutOff:
+		return loop.Outcome{Kind: loop.RunCutOff, Detail: "cut off before it answered"}
+	}
+	said := lastLine(string(x.Stderr))
+	switch {
+	case x.refused(unknownSession):
+		return loop.Outcome{Kind: loop.RunLost, Detail: said}
+	case x.refused(usedSession):
+		return loop.Outcome{Kind: loop.RunFailed, Reason: loop.FailedIDInUse, Detail: said}
+	case x.refused(notLoggedIn):
+		return loop.Outcome{Kind: loop.RunHeld, Reason: loop.HeldNotLoggedIn, Detail: said}
+	case x.Cut:
+		return failed("claude printed more than Loop keeps, and no answer in it")
+	case len(x.Stdout) > 0:
+		return failed("claude ended with %s and printed something else than an answer: %s", x.status(), oneLine(string(x.Stdout)))
+	case said != "":
+		return failed("claude ended with %s: %s", x.status(), said)
+	}
+	return failed("claude ended with %s and printed nothing", x.status())
+}
+
+func failed(format string, args ...any) loop.Outcome {
+	return loop.Outcome{Kind: loop.RunFailed, Detail: oneLine(fmt.Sprintf(format, args...))}
+}
+
+func timedOut(x Exit) loop.Outcome {
+	return loop.Outcome{Kind: loop.RunTimeout, Detail: fmt.Sprintf("no answer within %s; claude was ended", x.Took.Round(time.Second))}
+}
+
+// clean reports whether nothing is to be held against the way in which the process ended.
+func (x Exit) clean() bool { return x.End != Exited || x.Code == 0 && x.Signal == 0 }
+
+// refused reports whether the program gave up with such a complaint and did nothing.
+func (x Exit) refused(complaint *regexp.Regexp) bool {
+	return x.Code != 0 && len(x.Stdout) == 0 && complaint.Match(x.Stderr)
+}
+
+// status returns how the process ended, in words.
+func (x Exit) status() string {
+	if x.Signal != 0 {
+		return "signal " + x.Signal.String()
+	}
+	return "exit status " + strconv.Itoa(x.Code)
+}
+
+var (
+	unknownSession = regexp.MustCompile(`No conversation found with session ID|--resume requires a valid session ID`)
+	usedSession    = regexp.MustCompile(`Session ID \S+ is already in use`)
+	notLoggedIn    = regexp.MustCompile(`(?i)not logged in|/login\b|invalid api key|authentication_error|oauth (access )?token (has expired|has been revoked)`)
+	noCredit       = regexp.MustCompile(`(?i)credit balance is too low|out of (usage credits|extra usage)|hit your (\S+ )?monthly spend limit`)
+	usageLimit     = regexp.MustCompile(`(?i)\busage limit\b|\bhit your (\S+ ){0,3}limit\b|\blimit reached\b.*(\bresets\b|\|\d{10})`)
+	apiStatus      = regexp.MustCompile(`\bAPI Error: (?:\D{0,40}\()?(\d{3})\b`)
+	noConnection   = regexp.MustCompile(`(?i)API Error: (Connection|Unable to connect|Request timed out)|ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ETIMEDOUT`)
+)
+
+// readHold returns what holds every conversation of this harness up, if it is that: the fault lies with the account or the
+// API, and asking again at once would not help. Only the text of an error is read, never what an agent answered.
+func readHold(a answer, at time.Time) (loop.Outcome, bool) {
+	status := a.APIStatus
+	if m := apiStatus.FindStringSubmatch(a.Result); status == 0 && m != nil {
+		status, _ = strconv.Atoi(m[1])
+	}
+	hold := func(reason string) (loop.Outcome, bool) {
+		return loop.Outcome{Kind: loop.RunHeld, Reason: reason}, true
+	}
+	switch {
+	case a.APIError == "usage_limit_reached", usageLimit.MatchString(a.Result), noCredit.MatchString(a.Result):
+		return loop.Outcome{Kind: loop.RunHeld, Reason: loop.HeldUsageLimit, Until: resetTime(a.Result, at)}, true
+	case status == 401, notLoggedIn.MatchString(a.Result):
+		return hold(loop.HeldNotLoggedIn)
+	case status == 429:
+		return hold(loop.HeldRateLimited)
+	case status == 529, status == 503:
+		return hold(loop.HeldOverloaded)
+	case a.APIError == "connection_failed", status == 0 && noConnection.MatchString(a.Result):
+		return hold(loop.HeldUnreachable)
+	}
+	return loop.Outcome{}, false
+}
