@@ -1,0 +1,25 @@
+package journal
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// OpenWith is Open with limits that a test can reach.
+func OpenWith(ctx context.Context, path string, busy time.Duration, maxPages int, schemas ...Schema) (*DB, error) {
+	return open(ctx, path, options{busy, maxPages}, schemas)
+}
+
+// AwaitQueue returns once at least n writes wait for their turn, with how many do.
+func (db *DB) AwaitQueue(n int) int {
+	for {
+		db.mu.Lock()
+		waiting := len(db.queue)
+		db.mu.Unlock()
+		if waiting >= n {
+			return waiting
+		}
+		runtime.Gosched()
+	}
+}
