@@ -1,0 +1,67 @@
+package config
+
+import (
+	"maps"
+	"slices"
+)
+
+// absent is a setting whose room is not built in this release. It is refused by name, because a setting that is accepted
+// and does nothing is worse than none. Whoever builds the room deletes the row.
+type absent struct {
+	key   string
+	asked func(Config) bool
+	msg   string
+}
+
+func absents() []absent {
+	return []absent{
+		{
+			"routing.runner", func(c Config) bool { return c.Routing.Runner == "tmux" },
+			`this release has no tmux runner: use "headless"`,
+		},
+		{
+			"routing.default_harness", func(c Config) bool { return c.Routing.DefaultHarness != "claude" },
+			`this release drives no harness but "claude"`,
+		},
+		{
+			"routing.prompt_template", func(c Config) bool { return c.Routing.PromptTemplate != "" },
+			"this release has the built-in prompt alone: leave the key out",
+		},
+		{
+			"routing.spawn_prompt_template", func(c Config) bool { return c.Routing.SpawnPromptTemplate != "" },
+			"this release has the built-in prompt alone: leave the key out",
+		},
+		{
+			"workspace.strategy", func(c Config) bool { return c.Workspace.Strategy == "worktree" },
+			`this release makes no checkouts: use "none" and name a folder in routing.spawn_workdir`,
+		},
+		{
+			"notify.command", func(c Config) bool { return len(c.Notify.Command) > 0 },
+			"this release does not notify: leave the key out, and follow `loopctl events -f`",
+		},
+		{
+			"polling.enabled", func(c Config) bool { return c.Polling.Enabled },
+			"this release does not poll: leave it false and connect a webhook",
+		},
+		{
+			"polling.sources", func(c Config) bool { return len(c.Polling.Sources) > 0 },
+			"this release does not poll: leave the sources out and connect a webhook",
+		},
+	}
+}
+
+func refuseAbsent(cfg Config, p *problems) {
+	for _, a := range absents() {
+		if a.asked(cfg) {
+			p.add(a.key, "%s", a.msg)
+		}
+	}
+	builtIn := Default().Harness
+	for name, h := range cfg.Harness {
+		declares := h.Start != nil || h.Resume != nil || h.Prompt+h.Output+h.ID+h.OK != ""
+		if _, known := builtIn[name]; !known || declares {
+			p.add(join("harness", name), "this release knows %v alone, and no declared harnesses (start, resume, prompt, output, id, ok)",
+				slices.Sorted(maps.Keys(builtIn)))
+		}
+	}
+}
