@@ -33,7 +33,7 @@
 //
 //	api          the socket's gRPC services; who may call; errors → status
 //	cli          loopctl's commands, one file per noun; tables, JSON, exit codes
-//	config       loop.toml → Config: defaults, strict decode, validation, watch and reload
+//	config       loop.toml → Config: defaults, strict decode, validation, reload
 //	app          Main: flags, logger, signals; New and Run: build all of it, run, reload, stop
 //
 // What knows nothing of Loop
@@ -42,6 +42,7 @@
 //	sys/proc        child processes and whole process trees
 //	sys/unixsock    listen and dial a Unix socket, peer credentials
 //	sys/atomicfile  files that are whole or not there
+//	sys/filewatch   tells when a file may have changed
 //
 // Whole-program tests are in e2e. imports_test.go says who may import whom.
 package internal

@@ -7,19 +7,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 )
 
 const (
-	settle    = 100 * time.Millisecond // of silence before the file is read: editors write in several steps
-	atMost    = time.Second            // after the first event, whatever else goes on in the folder
-	looks     = 20                     // again at a file that is missing or empty, settle apart
-	unwatched = 5 * time.Second        // between looks at a file whose folder cannot be watched
+	looks    = 20 // again at a file that is missing or empty
+	lookEach = 100 * time.Millisecond
 )
 
 // Options are what a Watcher needs beside the configuration that it starts from.
@@ -44,7 +38,8 @@ type Reload struct {
 }
 
 // Watcher takes over changes of the configuration file while the daemon runs. A change that is refused leaves the running
-// configuration in force, and is reported once.
+// configuration in force, and is reported once. It looks when it is told to: by filewatch.Run, which whoever runs a Watcher
+// starts, so that a program that only reads the configuration links no file notification.
 type Watcher struct {
 	place Place
 	Options
@@ -63,40 +58,6 @@ func NewWatcher(from Loaded, o Options) *Watcher {
 	}
 }
 
-// Run watches the file until the context ends, and then returns nil. It watches the folders of the file and of what it
-// links to, because editors and deployments replace files rather than write them; any event there has the file read once
-// things are quiet, and content that was tried before is no news. A folder that cannot be watched is a warning, not an end.
-func (w *Watcher) Run(ctx context.Context) error {
-	watch, err := fsnotify.NewWatcher()
-	if err != nil {
-		w.Log.Warn("configuration is not watched, only reloaded when asked to", "file", w.place.File, "err", err)
-		return nil
-	}
-	defer func() { _ = watch.Close() }()
-	var first time.Time       // event since the last look
-	timer := time.NewTimer(0) // the first look finds what changed between Load and here
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-			first = time.Time{}
-			if err := follow(watch, w.place.File); err != nil {
-				w.Log.Warn("configuration is not watched, only looked at now and then", "file", w.place.File, "err", err)
-				timer.Reset(unwatched)
-			}
-			w.look(ctx)
-			continue
-		case <-watch.Events: // of any name and kind: what swaps a link need not name the file
-		case <-watch.Errors: // events were lost
-		}
-		if first.IsZero() {
-			first = time.Now()
-		}
-		timer.Reset(min(settle, time.Until(first.Add(atMost))))
-	}
-}
-
 // Reload reads the file now, whether it changed or not, and answers with the verdict. SIGHUP and `loopctl reload` come here.
 func (w *Watcher) Reload(ctx context.Context) Reload {
 	w.mu.Lock()
@@ -108,8 +69,8 @@ func (w *Watcher) Reload(ctx context.Context) Reload {
 	return w.take(c)
 }
 
-// look reads the file and takes it when it is another than last time.
-func (w *Watcher) look(ctx context.Context) {
+// Look reads the file and takes it when it is another than last time. It is for filewatch.Run, which tells when to look.
+func (w *Watcher) Look(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := read(ctx, w.place.File, w.isFile)
@@ -210,7 +171,7 @@ func read(ctx context.Context, file string, wasThere bool) content {
 		select {
 		case <-ctx.Done():
 			return contentOf(data, err)
-		case <-time.After(settle):
+		case <-time.After(lookEach):
 		}
 	}
 }
@@ -224,39 +185,4 @@ func contentOf(data []byte, err error) content {
 	default:
 		return content{err: err, digest: digestOf([]byte(err.Error()))}
 	}
-}
-
-// follow watches the folders that matter to the file now, and no others. A folder that is watched already is added again,
-// because another may have taken its name; in place of one that does not exist, what is to contain it is watched.
-func follow(watch *fsnotify.Watcher, file string) error {
-	wanted := []string{existing(filepath.Dir(file))}
-	if info, err := os.Lstat(wanted[0]); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		wanted = append(wanted, filepath.Dir(wanted[0]))
-	}
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		wanted = append(wanted, filepath.Dir(target))
-	}
-	for _, dir := range watch.WatchList() {
-		if !slices.Contains(wanted, dir) {
-			_ = watch.Remove(dir) // gone already, perhaps
-		}
-	}
-	var errs []error
-	for _, dir := range wanted {
-		if err := watch.Add(dir); err != nil {
-			errs = append(errs, fmt.Errorf("watch %s: %w", dir, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// existing is the folder, else the nearest one above it that exists.
-func existing(dir string) string {
-	for dir != filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			break
-		}
-		dir = filepath.Dir(dir)
-	}
-	return dir
 }

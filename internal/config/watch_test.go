@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loop-daemon/loop/internal/config"
+	"github.com/loop-daemon/loop/internal/sys/filewatch"
 )
 
 // Files are watched in real time: inotify and kqueue know nothing of a clock of ours. Nothing here depends on how fast.
@@ -78,7 +79,7 @@ func (w *watched) start(place config.Place, check func(config.Config) error) {
 	})
 	ctx, cancel := context.WithCancel(w.t.Context())
 	done := make(chan error, 1)
-	go func() { done <- w.watcher.Run(ctx) }()
+	go func() { done <- filewatch.Run(ctx, place.File, slog.New(slog.DiscardHandler), w.watcher.Look) }()
 	w.t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -285,7 +286,7 @@ func TestWatchFindsWhatChangedBeforeItRan(t *testing.T) {
 	watcher := config.NewWatcher(loaded, config.Options{
 		Getenv: env(), Log: slog.New(slog.DiscardHandler), OnReload: func(r config.Reload) { w.reloads <- r; cancel() },
 	})
-	w.must(watcher.Run(ctx))
+	w.must(filewatch.Run(ctx, w.file, slog.New(slog.DiscardHandler), watcher.Look))
 	w.takes(2)
 }
 
