@@ -67,6 +67,20 @@ func TestRenderReadsBack(t *testing.T) {
 	}
 }
 
+func TestTree(t *testing.T) {
+	t.Parallel()
+	tree, err := config.Tree(config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keep := map[string]any{
+		"days": int64(35), "body_days": int64(7), "transcript_days": int64(90), "dead_panes": int64(20), "closed_days": int64(90),
+	}
+	if diff := cmp.Diff(keep, tree["keep"]); diff != "" {
+		t.Errorf("keep (-want +got):\n%s", diff)
+	}
+}
+
 func TestRedacted(t *testing.T) {
 	t.Parallel()
 	cfg := config.Default()

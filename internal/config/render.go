@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // leaf is one key with its value as TOML.
@@ -35,6 +37,15 @@ func Render(cfg Config) []byte {
 		fmt.Fprintf(&b, "%s = %s\n", join("", l.name), l.value)
 	}
 	return b.Bytes()
+}
+
+// Tree is a configuration as Render writes it, for other formats: tables are maps, and every key is there.
+func Tree(cfg Config) (map[string]any, error) {
+	var tree map[string]any
+	if err := toml.Unmarshal(Render(cfg), &tree); err != nil {
+		return nil, fmt.Errorf("read rendered configuration: %w", err)
+	}
+	return tree, nil
 }
 
 // Redacted is the configuration with the values of each harness's environment masked, for showing it to a person.
