@@ -118,7 +118,7 @@ func TestRoomsAreReal(t *testing.T) {
 	named := mapped(t)
 	seen := map[string]bool{}
 	for _, row := range rooms {
-		for _, name := range strings.Fields(row.packages) {
+		for name := range strings.FieldsSeq(row.packages) {
 			if seen[name] {
 				t.Errorf("%s has two rows", name)
 			}
@@ -127,7 +127,7 @@ func TestRoomsAreReal(t *testing.T) {
 				t.Errorf("%s has a row, but there is no such package: remove it from internal/imports_test.go", name)
 			}
 		}
-		for _, name := range strings.Fields(row.may) {
+		for name := range strings.FieldsSeq(row.may) {
 			if name != "sys/*" && !hasRow(name) {
 				t.Errorf("%s may import %s, which has no row", row.packages, name)
 			}
