@@ -16,6 +16,11 @@ func (c *claude) Complete(stdout []byte) bool {
 	return ok
 }
 
+func (c *claude) Text(stdout []byte) string {
+	a, _ := findAnswer(stdout)
+	return cmp.Or(a.Result, strings.Join(a.Errors, "\n"))
+}
+
 // Read judges by the answer where there is one: a program that was ended after it had answered has still answered. Its own
 // exit status can only make a good answer bad.
 func (c *claude) Read(x Exit) loop.Outcome {

@@ -260,3 +260,18 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestTextIsTheWholeAnswer(t *testing.T) {
+	t.Parallel()
+	a := agent(t, harness.Options{})
+	for stdout, want := range map[string]string{
+		done:        "Fixed it.\nAll tests pass.",
+		interrupted: "[ede_diagnostic] aborted",
+		done[:40]:   "",
+		"":          "",
+	} {
+		if got := a.Text([]byte(stdout)); got != want {
+			t.Errorf("Text(%q) = %q, want %q", stdout, got, want)
+		}
+	}
+}

@@ -40,6 +40,9 @@ type Agent interface {
 	// Complete reports whether stdout holds a whole answer, good or bad. A program that goes on after one may be ended:
 	// nothing more is to come.
 	Complete(stdout []byte) bool
+
+	// Text returns what the agent said at the end of a turn, whole, for people to read; "" where stdout holds no answer.
+	Text(stdout []byte) string
 }
 
 // Turn is one prompt for one conversation.
