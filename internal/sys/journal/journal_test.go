@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,8 +155,8 @@ func TestOpenRefuses(t *testing.T) {
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.advice) || !strings.Contains(err.Error(), path) {
 				t.Errorf("Open = %v\nwant %q, with the path and %q", err, tt.want, tt.advice)
 			}
-			if diff := cmp.Diff(before, [][]byte{content(path), content(path + "-wal")}); diff != "" {
-				t.Errorf("the refused journal or its log was changed, %d bytes of difference", len(diff))
+			if !slices.EqualFunc(before, [][]byte{content(path), content(path + "-wal")}, bytes.Equal) {
+				t.Error("the refused journal or its log was changed")
 			}
 		})
 	}
