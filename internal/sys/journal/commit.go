@@ -67,6 +67,7 @@ func (c *committer) apply(w *write) error {
 	}
 	tx := &Tx{c: c}
 	w.err = tx.run(w.do)
+	w.after = tx.after
 	lost := tx.lost
 	tx.lost = errEnded
 	if lost != nil {

@@ -28,6 +28,17 @@ var (
 	ErrClosed = errors.New("the journal is closed")
 )
 
+// Unavailable reports whether err says that the journal as a whole could not do what was asked, so that it is neither done
+// nor refused, and may be asked for again.
+func Unavailable(err error) bool {
+	for _, class := range []error{ErrDamaged, ErrBusy, ErrFull, ErrAccess, ErrClosed} {
+		if errors.Is(err, class) {
+			return true
+		}
+	}
+	return false
+}
+
 // explain puts an error of SQLite into words that a person can act on; others come back as they are.
 func explain(path string, err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)

@@ -17,9 +17,10 @@ var errEnded = errors.New("the write has ended: its Tx cannot be kept")
 // changes. It belongs to the goroutine that was given it, for as long as the function runs. Statements are prepared once
 // for the life of the journal, so their text must be constant.
 type Tx struct {
-	c    *committer
-	rows []*sql.Rows
-	lost error // set when nothing may follow: SQLite may have rolled back, or the function has returned
+	c     *committer
+	rows  []*sql.Rows
+	after []func()
+	lost  error // set when nothing may follow: SQLite may have rolled back, or the function has returned
 }
 
 // Exec carries out one statement.
@@ -55,6 +56,10 @@ func (tx *Tx) QueryRow(query string, args ...any) Row {
 	rows, err := tx.Query(query, args...)
 	return Row{rows, err}
 }
+
+// OnCommit has f called once the changes are on disk, before Write returns; never when they are undone. f must be quick and
+// must not write: others wait for it.
+func (tx *Tx) OnCommit(f func()) { tx.after = append(tx.after, f) }
 
 // Row is the answer of QueryRow.
 type Row struct {

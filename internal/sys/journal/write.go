@@ -10,11 +10,12 @@ import (
 // of them does not wait for long.
 const batch = 32
 
-// write is a function that waits for its turn. err is written before done is closed.
+// write is a function that waits for its turn. The rest is written before done is closed.
 type write struct {
-	do   func(*Tx) error
-	err  error
-	done chan struct{}
+	do    func(*Tx) error
+	after []func()
+	err   error
+	done  chan struct{}
 }
 
 // Write carries out do and returns when what it changed is on disk, or with the error that undid it: its own, or that of
@@ -61,6 +62,16 @@ func isDone(w *write) bool {
 	}
 }
 
+// finish tells those who wait that the write is committed or undone.
+func (w *write) finish() {
+	if w.err == nil {
+		for _, f := range w.after {
+			f()
+		}
+	}
+	close(w.done)
+}
+
 func (db *DB) enqueue(w *write) bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -95,7 +106,7 @@ func (db *DB) commitWaiting() bool {
 	}
 	db.commit(writes)
 	for _, w := range writes {
-		close(w.done)
+		w.finish()
 	}
 	return true
 }

@@ -178,6 +178,22 @@ func TestFullJournalRefusesAndRecovers(t *testing.T) {
 	}
 }
 
+func TestOnCommitIsCalledOnceItLasts(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "j.db"), notes)
+	var seen [][]string
+	look := func(text string, err error) func(*journal.Tx) error {
+		return func(tx *journal.Tx) error {
+			tx.OnCommit(func() { seen = append(seen, texts(t, db)) })
+			return errors.Join(insert(text)(tx), err)
+		}
+	}
+	inOneCommit(t, db, look("one", nil), look("undone", errors.New("no")), look("two", nil))
+	if diff := cmp.Diff([][]string{{"one", "two"}, {"one", "two"}}, seen); diff != "" {
+		t.Errorf("what the read pool showed at each call (-want +got):\n%s", diff)
+	}
+}
+
 func TestKeptTxIsRefused(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "j.db"), notes)
