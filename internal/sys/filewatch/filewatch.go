@@ -50,7 +50,8 @@ func Run(ctx context.Context, file string, log *slog.Logger, look func(context.C
 			look(ctx)
 			continue
 		case <-watch.Events: // of any name and kind: what swaps a link need not name the file
-		case <-watch.Errors: // events were lost
+		case err := <-watch.Errors:
+			log.Debug("events of the file were lost", "file", file, "err", err)
 		}
 		if first.IsZero() {
 			first = time.Now()
