@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
+)
+
+// events shows the event log.
+type events struct {
+	Follow   bool   `short:"f" help:"Stay, and print what comes, until Ctrl-C."`
+	WorkItem string `name:"work-item" placeholder:"REF" help:"Only those of this work item: ${ref}."`
+	Type     string `placeholder:"TYPE" help:"Only those of this type, such as run.failed."`
+	After    int64  `default:"-1" placeholder:"SEQ" help:"Those after the event with this number; 0 begins with the oldest that is kept (default: the last 100)."`
+}
+
+// Help is shown below the flags.
+func (events) Help() string {
+	return `
+Each event is one line; with -o json, one object a line. A follow goes on over a restart of loopd.
+
+Examples:
+
+  loopctl events -f
+  loopctl events --work-item acme/shop#15 --after 0
+  loopctl events -f --type run.failed -o json | jq -r .message
+`
+}
+
+// Run prints the events.
+func (e events) Run(ctx context.Context, c *client, out *printer) error {
+	ref, err := refOrNone(ctx, e.WorkItem)
+	if err != nil {
+		return err
+	}
+	req := &loopv1.EventsRequest{Follow: e.Follow, WorkItem: ref, Type: e.Type, AfterSeq: e.After}
+	if !e.Follow {
+		return stream(ctx, c, out, req)
+	}
+	return follow(ctx, c, out, req)
+}
+
+// A follow that lost the daemon asks again after a pause, so many times in a row: each time it waits for a restart as well.
+const (
+	reopenPause = 200 * time.Millisecond
+	reopenTries = 10
+)
+
+// follow prints events until the person ends it, over restarts of the daemon.
+func follow(ctx context.Context, c *client, out *printer, req *loopv1.EventsRequest) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	for tries := 0; ; tries++ {
+		begun := time.Now()
+		err := stream(ctx, c, out, req)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(begun) > restartWait {
+			tries = 0
+		}
+		if err != nil && (!lost(err) || !c.link.finder.reached()) || tries == reopenTries {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(reopenPause):
+		}
+	}
+}
+
+// stream prints events until the daemon ends the stream, and moves req behind the last one.
+func stream(ctx context.Context, c *client, out *printer, req *loopv1.EventsRequest) error {
+	events, err := c.Events(ctx, req)
+	if err != nil {
+		return err
+	}
+	for {
+		answer, err := events.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := printEvent(out, eventOf(answer)); err != nil {
+			return err
+		}
+		req.AfterSeq = answer.GetSeq()
+	}
+}
+
+func printEvent(out *printer, e eventShape) error {
+	if out.json {
+		return out.printJSON(e, "")
+	}
+	var fields strings.Builder
+	for _, name := range sortedKeys(e.Fields) {
+		fmt.Fprintf(&fields, " %s=%s", name, word(e.Fields[name]))
+	}
+	return out.line("%d  %s  %-22s %s  %s%s", e.Seq, clock(e.At), e.Type, orDash(refOf(e.WorkItem)), e.Message, fields.String())
+}
+
+// word is a value that is seen to end: quoted where it has blanks.
+func word(s string) string {
+	if s == "" || strings.ContainsAny(s, " \t\n\"=") {
+		return fmt.Sprintf("%q", s)
+	}
+	return s
+}

@@ -1,0 +1,152 @@
+package cli_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const howToStart = "Start it with: loopd\nOr name the socket of one that runs, with --socket PATH or $LOOP_SOCKET.\n"
+
+// TestUnreachable holds that loopctl names every socket that it tried and why not, and ends with 3.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	runtime, state, stale := filepath.Join(dir, "run"), filepath.Join(dir, "state"), filepath.Join(dir, "stale.sock")
+	leaveBehind(t, stale)
+	long := filepath.Join(dir, strings.Repeat("x", 120))
+	file := filepath.Join(dir, "loop.toml")
+	write(t, file, "[daemon]\nsocket = \"other.sock\"\n")
+	wrong := filepath.Join(dir, "wrong.toml")
+	write(t, wrong, "[daemon]\nsokket = \"other.sock\"\n")
+
+	defaults := map[string]string{"HOME": dir, "XDG_RUNTIME_DIR": runtime, "XDG_STATE_HOME": state}
+	none := ": there is no such socket\n"
+	both := "  " + runtime + "/loop/loopd.sock" + none + "  " + state + "/loop/loopd.sock" + none
+	for _, tt := range []struct {
+		name, args, want string
+		env              map[string]string
+	}{
+		{"the defaults", "status", both, defaults},
+		{"the flag", "status --socket " + dir + "/a.sock", "  " + dir + "/a.sock" + none, defaults},
+		{"the variable", "status", "  /nonexistent/b.sock" + none, map[string]string{"LOOP_SOCKET": "/nonexistent/b.sock"}},
+		{"the configuration", "status --config " + file, "  " + dir + "/other.sock" + none, defaults},
+		{
+			"left behind", "status --timeout 1s --socket " + stale,
+			"  " + stale + ": nobody listens: it was left behind by a daemon that is gone\n", nil,
+		},
+		{"too long", "status --socket " + long, "  " + long + ": socket path " + long + " is ", nil},
+		{"a wrong configuration", "status --config " + wrong, both + "The configuration may name another socket, but it is wrong:\n  " + wrong + ":2:1: daemon.sokket: ", defaults},
+		{"no home", "status", "  find configuration: neither $XDG_CONFIG_HOME nor $HOME holds an absolute path", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := loopctl(t.Context(), tt.env, "", strings.Fields(tt.args)...)
+			if r.Code != 3 || r.Stdout != "" || !strings.HasPrefix(r.Stderr, "loopctl: loopd cannot be reached. Tried:\n"+tt.want) ||
+				!strings.HasSuffix(r.Stderr, howToStart) {
+				t.Errorf("exit code %d, stdout %q, stderr:\n%s\nwant 3 and:\n%s", r.Code, r.Stdout, r.Stderr, tt.want)
+			}
+		})
+	}
+}
+
+// TestSecondSocket holds that a daemon on the second default is found although nobody listens on the first.
+func TestSecondSocket(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	must(t, os.MkdirAll(filepath.Join(dir, "loop"), 0o700))
+	f := newFake()
+	f.socket = filepath.Join(dir, "loop", "loopd.sock")
+	f.start(t)
+	env := map[string]string{"HOME": dir, "XDG_RUNTIME_DIR": dir + "/none", "XDG_STATE_HOME": dir}
+	if r := loopctl(t.Context(), env, "", "status"); r.Code != 0 {
+		t.Errorf("exit code %d: %s", r.Code, r.Stderr)
+	}
+}
+
+// TestRestart holds that a command waits for a daemon that comes back, and that a hook does not.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.socket = filepath.Join(shortDir(t), "loopd.sock")
+	write(t, f.socket+".lock", "") // there was one
+	if r := loopctl(t.Context(), f.env(), "", quietly...); r != (result{}) {
+		t.Errorf("register --quiet without a daemon: %+v", r)
+	}
+	came := make(chan result, 1)
+	go func() { came <- loopctl(t.Context(), f.env(), "", "reload", "-o", "json") }()
+	f.start(t)
+	if r := <-came; r.Code != 0 {
+		t.Errorf("exit code %d: %s", r.Code, r.Stderr)
+	}
+}
+
+var quietly = strings.Fields("sessions register acme/shop#15 --harness claude --harness-session-id id-1 --cwd / --quiet")
+
+// TestQuiet holds what a hook is promised: nothing on stdout, a second at most, and 0 where loopd cannot be reached.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	stale := filepath.Join(dir, "stale.sock")
+	leaveBehind(t, stale)
+	hanging := newFake()
+	hanging.hang = true
+	hanging.start(t)
+	deaf, err := net.Listen("unix", filepath.Join(dir, "deaf.sock")) // connects, and never says a word
+	must(t, err)
+	t.Cleanup(func() { _ = deaf.Close() })
+	for name, socket := range map[string]string{
+		"no socket": filepath.Join(dir, "none.sock"), "left behind": stale, "hanging": hanging.socket, "deaf": deaf.Addr().String(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begun := time.Now()
+			if r := loopctl(t.Context(), map[string]string{"LOOP_SOCKET": socket}, "", quietly...); r != (result{}) {
+				t.Errorf("%+v, want exit code 0 and not a word", r)
+			}
+			if took := time.Since(begun); took > 10*time.Second { // a second is asked for; a busy machine is forgiven
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
+// A registration that loopd refuses is no success, quiet or not.
+func TestQuietRefused(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.fail = status.Error(codes.AlreadyExists, "acme/shop#15 has a session")
+	f.start(t)
+	want := result{Code: 1, Stderr: "loopctl: acme/shop#15 has a session\n"}
+	if diff := cmp.Diff(want, loopctl(t.Context(), f.env(), "", quietly...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// leaveBehind leaves a socket as a daemon does that was killed.
+func leaveBehind(t *testing.T, path string) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	must(t, err)
+	l.SetUnlinkOnClose(false)
+	must(t, l.Close())
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	must(t, os.WriteFile(file, []byte(content), 0o600))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
