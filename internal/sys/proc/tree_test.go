@@ -35,7 +35,11 @@ func TestTreeEndsWhole(t *testing.T) {
 			t.Parallel()
 			tr := startTroop(t, tt.start, tt.helper)
 			ids := tr.identities(t, 4)
-			killed, err := tt.tree(tr).End(t.Context(), 200*time.Millisecond)
+			grace := 30 * time.Second
+			if tt.helper == "stubborn-family" {
+				grace = 100 * time.Millisecond
+			}
+			killed, err := tt.tree(tr).End(t.Context(), grace)
 			if err != nil {
 				t.Fatal(err)
 			}
