@@ -59,7 +59,7 @@ func (w Webhook) Loopback() bool {
 		return false
 	}
 	addr, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
+	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
 }
 
 func addressProblem(address string) string {
@@ -126,13 +126,16 @@ func checkDeliver(deliver map[string][]string, p *problems) {
 }
 
 func checkHarnesses(harnesses map[string]Harness, p *problems) {
+	builtIn := Default().Harness // another has its start and resume
 	for name, h := range harnesses {
 		key := join("harness", name)
 		if !harnessName.MatchString(name) {
 			p.add(key, "a harness's name is a lower-case word of letters, digits, - and _, 32 at most")
 			continue
 		}
-		p.notBlank(key+".command", h.Command)
+		if _, known := builtIn[name]; known {
+			p.notBlank(key+".command", h.Command)
+		}
 		for variable := range h.Env {
 			if !anyEnvName.MatchString(variable) {
 				p.add(join(key+".env", variable), "is no name of an environment variable")

@@ -158,8 +158,10 @@ func TestSockets(t *testing.T) {
 		{"flag", "/flag.sock", set, all, []string{"/flag.sock"}},
 		{"variable", "", set, all, []string{"/env.sock"}},
 		{"configured", "", set, env("XDG_RUNTIME_DIR", "/run/u"), []string{"/cfg.sock"}},
-		{"defaults", "", config.Default(), env("XDG_RUNTIME_DIR", "/run/u", "HOME", "/h"),
-			[]string{"/run/u/loop/loopd.sock", "/h/.local/state/loop/loopd.sock"}},
+		{
+			"defaults", "", config.Default(), env("XDG_RUNTIME_DIR", "/run/u", "HOME", "/h"),
+			[]string{"/run/u/loop/loopd.sock", "/h/.local/state/loop/loopd.sock"},
+		},
 		{"no runtime folder", "", config.Default(), env("XDG_RUNTIME_DIR", "run", "HOME", "/h"), []string{"/h/.local/state/loop/loopd.sock"}},
 	}
 	for _, tt := range tests {

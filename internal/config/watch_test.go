@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,21 +30,26 @@ type watched struct {
 	idle    chan struct{} // a look that found nothing new
 }
 
-// handler tells the test of the looks that come to nothing.
+// handler tells the test of the looks that come to nothing, and of a watch that is none.
 type handler struct {
 	slog.Handler
-	idle chan<- struct{}
+	w *watched
 }
 
 func (h handler) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "configuration is unchanged" {
+	switch {
+	case r.Message == "configuration is unchanged":
 		select {
-		case h.idle <- struct{}{}:
+		case h.w.idle <- struct{}{}:
 		default:
 		}
+	case strings.Contains(r.Message, "not watched"):
+		h.w.t.Errorf("%s: %s", r.Level, r.Message)
 	}
 	return nil
 }
+
+func (h handler) Enabled(context.Context, slog.Level) bool { return true }
 
 func (h handler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
@@ -74,7 +80,7 @@ func (w *watched) start(place config.Place, check func(config.Config) error) {
 		w.t.Fatal(err)
 	}
 	w.watcher = config.NewWatcher(loaded, config.Options{
-		Getenv: env(), Check: check, Log: slog.New(handler{slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}), w.idle}),
+		Getenv: env(), Check: check, Log: slog.New(handler{slog.DiscardHandler, w}),
 		OnReload: func(r config.Reload) { w.reloads <- r },
 	})
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -150,6 +156,7 @@ func (w *watched) replace(name, text string) {
 	w.write(name+".new", text)
 	w.rename(name+".new", name)
 }
+
 func (w *watched) swap(link, target string) {
 	w.t.Helper()
 	w.link(target, link+"_tmp")
@@ -288,28 +295,6 @@ func TestWatchFindsWhatChangedBeforeItRan(t *testing.T) {
 	})
 	w.must(filewatch.Run(ctx, w.file, slog.New(slog.DiscardHandler), watcher.Look))
 	w.takes(2)
-}
-
-// A folder that never rests must not keep a change from being seen.
-func TestWatchInABusyFolder(t *testing.T) {
-	t.Parallel()
-	w := watch(t, nil)
-	w.write(w.file, attempts(2))
-	for noise := time.NewTicker(20 * time.Millisecond); ; {
-		select {
-		case <-noise.C:
-			w.write(w.in("noise"), "x")
-			continue
-		case r := <-w.reloads:
-			if r.Err != nil || r.Config.Routing.MaxAttempts != 2 {
-				t.Errorf("reloaded to %+v", r)
-			}
-		case <-time.After(patience):
-			t.Fatal("never seen")
-		}
-		noise.Stop()
-		return
-	}
 }
 
 func TestWatchRefusesAndRecovers(t *testing.T) {
