@@ -35,23 +35,35 @@ func Run(ctx context.Context, file string, log *slog.Logger, look func(context.C
 		return nil
 	}
 	defer func() { _ = watch.Close() }()
-	var first time.Time       // event since the last look
-	timer := time.NewTimer(0) // the first look
+	onceSettled(ctx, watch.Events, watch.Errors, func() (again time.Duration) {
+		if err := follow(watch, file); err != nil {
+			log.Warn("file is not watched, only looked at now and then", "file", file, "err", err)
+			again = unwatched
+		}
+		look(ctx)
+		return again
+	})
+	return nil
+}
+
+// onceSettled calls look at once, and then whenever events have settled, until the context ends. Where look answers with a
+// time it is called again after it, event or not. Events count whatever their name and kind: what swaps a link need not name
+// the file. An error is an event too, because some were lost.
+func onceSettled(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error, look func() (again time.Duration)) {
+	var first time.Time // event since the last look
+	timer := time.NewTimer(0)
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-timer.C:
 			first = time.Time{}
-			if err := follow(watch, file); err != nil {
-				log.Warn("file is not watched, only looked at now and then", "file", file, "err", err)
-				timer.Reset(unwatched)
+			if again := look(); again > 0 {
+				timer.Reset(again)
 			}
-			look(ctx)
 			continue
-		case <-watch.Events: // of any name and kind: what swaps a link need not name the file
-		case err := <-watch.Errors:
-			log.Debug("events of the file were lost", "file", file, "err", err)
+		case <-events:
+		case <-errs: //nolint:errcheck // whatever it says, the look that follows makes up for it
 		}
 		if first.IsZero() {
 			first = time.Now()
