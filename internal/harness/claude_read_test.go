@@ -91,8 +91,10 @@ func TestReadSuccess(t *testing.T) {
 		{"denials are told", out(denied), loop.Outcome{
 			Kind: loop.RunDone, Detail: "I may not.", SessionID: conversation, Turns: 2, Denials: []string{"Bash", "Edit"},
 		}},
-		{"an answer that speaks of limits and logins", out(strings.Replace(oldVersion, `"ok"`, `"usage limit reached|1796000000 Please run /login"`, 1)),
-			loop.Outcome{Kind: loop.RunDone, Detail: "usage limit reached|1796000000 Please run /login", SessionID: conversation, Turns: 1}},
+		{
+			"an answer that speaks of limits and logins", out(strings.Replace(oldVersion, `"ok"`, `"usage limit reached|1796000000 Please run /login"`, 1)),
+			loop.Outcome{Kind: loop.RunDone, Detail: "usage limit reached|1796000000 Please run /login", SessionID: conversation, Turns: 1},
+		},
 		{"an id that is none", out(strings.Replace(oldVersion, conversation, "--x y", 1)), loop.Outcome{Kind: loop.RunDone, Detail: "ok", Turns: 1}},
 	})
 }
@@ -102,23 +104,35 @@ func TestReadHeld(t *testing.T) {
 	until := func(o loop.Outcome, at time.Time) loop.Outcome { o.Until = at; return o }
 	limit := "You've hit your limit · resets 10:33am (UTC)"
 	checkReadings(t, []reading{
-		{"401", bad(apiError("401", "null", "Failed to authenticate. API Error: 401 Unauthorized")),
-			held(loop.HeldNotLoggedIn, "Failed to authenticate. API Error: 401 Unauthorized")},
-		{"not logged in", bad(apiError("null", "null", "Not logged in · Please run /login")),
-			held(loop.HeldNotLoggedIn, "Not logged in · Please run /login")},
-		{"not logged in, on stderr", complaint("Invalid API key · Please run /login\n"),
-			loop.Outcome{Kind: loop.RunHeld, Reason: loop.HeldNotLoggedIn, Detail: "Invalid API key · Please run /login"}},
+		{
+			"401", bad(apiError("401", "null", "Failed to authenticate. API Error: 401 Unauthorized")),
+			held(loop.HeldNotLoggedIn, "Failed to authenticate. API Error: 401 Unauthorized"),
+		},
+		{
+			"not logged in", bad(apiError("null", "null", "Not logged in · Please run /login")),
+			held(loop.HeldNotLoggedIn, "Not logged in · Please run /login"),
+		},
+		{
+			"not logged in, on stderr", complaint("Invalid API key · Please run /login\n"),
+			loop.Outcome{Kind: loop.RunHeld, Reason: loop.HeldNotLoggedIn, Detail: "Invalid API key · Please run /login"},
+		},
 		{"429", bad(apiError("429", "null", "API Error: Request rejected (429) · later")), held(loop.HeldRateLimited, "API Error: Request rejected (429) · later")},
-		{"429 told in the text alone", bad(apiError("null", "null", "API Error: Request rejected (429) · later")),
-			held(loop.HeldRateLimited, "API Error: Request rejected (429) · later")},
+		{
+			"429 told in the text alone", bad(apiError("null", "null", "API Error: Request rejected (429) · later")),
+			held(loop.HeldRateLimited, "API Error: Request rejected (429) · later"),
+		},
 		{"529", bad(apiError("529", "null", "API Error: 529 Overloaded")), held(loop.HeldOverloaded, "API Error: 529 Overloaded")},
 		{"529 told in the text alone", bad(apiError("null", "null", "API Error: 529 Overloaded")), held(loop.HeldOverloaded, "API Error: 529 Overloaded")},
 		{"usage limit", bad(apiError("429", `"usage_limit_reached"`, limit)), until(held(loop.HeldUsageLimit, limit), ended.Add(118*time.Minute))},
-		{"usage limit of an older version", bad(apiError("null", "null", "Claude AI usage limit reached|1796040000")),
-			until(held(loop.HeldUsageLimit, "Claude AI usage limit reached|1796040000"), time.Unix(1796040000, 0))},
+		{
+			"usage limit of an older version", bad(apiError("null", "null", "Claude AI usage limit reached|1796040000")),
+			until(held(loop.HeldUsageLimit, "Claude AI usage limit reached|1796040000"), time.Unix(1796040000, 0)),
+		},
 		{"no credit", bad(apiError("400", "null", "Credit balance is too low")), held(loop.HeldUsageLimit, "Credit balance is too low")},
-		{"no connection", bad(apiError("null", `"connection_failed"`, "API Error: Connection refused (ECONNREFUSED)")),
-			held(loop.HeldUnreachable, "API Error: Connection refused (ECONNREFUSED)")},
+		{
+			"no connection", bad(apiError("null", `"connection_failed"`, "API Error: Connection refused (ECONNREFUSED)")),
+			held(loop.HeldUnreachable, "API Error: Connection refused (ECONNREFUSED)"),
+		},
 		{"held as its time ran out", harness.Exit{End: harness.TimedOut, Stdout: []byte(apiError("401", "null", "no"))}, held(loop.HeldNotLoggedIn, "no")},
 	})
 }
@@ -133,25 +147,35 @@ func TestReadFailure(t *testing.T) {
 	checkReadings(t, []reading{
 		{"400", bad(apiError("400", "null", "API Error: 400 Bad Request")), answeredWith("claude could not finish the turn: API Error: 400 Bad Request")},
 		{"500", bad(apiError("500", "null", "API Error: 500")), answeredWith("claude could not finish the turn: API Error: 500")},
-		{"context limit", bad(apiError("null", "null", "Context limit reached · /compact")),
-			answeredWith("claude could not finish the turn: Context limit reached · /compact")},
+		{
+			"context limit", bad(apiError("null", "null", "Context limit reached · /compact")),
+			answeredWith("claude could not finish the turn: Context limit reached · /compact"),
+		},
 		{"interrupted, exit 0", out(interrupted), answeredWith("claude could not finish the turn: [ede_diagnostic] aborted")},
 		{"blocked by a hook, exit 0", out(blocked), noTurn},
 		{"good answer, bad exit", harness.Exit{Code: 3, Stdout: []byte(oldVersion)}, answeredWith("claude answered, but ended with exit status 3: ok")},
-		{"good answer, killed from outside", harness.Exit{Signal: syscall.SIGKILL, Stdout: []byte(oldVersion)},
-			answeredWith("claude answered, but ended with signal killed: ok")},
+		{
+			"good answer, killed from outside",
+			harness.Exit{Signal: syscall.SIGKILL, Stdout: []byte(oldVersion)},
+			answeredWith("claude answered, but ended with signal killed: ok"),
+		},
 		{"nothing", out(""), failed("claude ended with exit status 0 and printed nothing")},
 		{"nonsense", out("hello\nworld\x1b[31m"), failed("claude ended with exit status 0 and printed something else than an answer: hello world[31m")},
 		{"cut in half", out(done[:60]), failed("claude ended with exit status 0 and printed something else than an answer: " + done[:60])},
-		{"no verdict", out(`{"type":"result","result":"is_error"}`),
-			failed(`claude ended with exit status 0 and printed something else than an answer: {"type":"result","result":"is_error"}`)},
-		{"verdict of another type", out(strings.Replace(oldVersion, "false", `"no"`, 1)),
-			failed("claude ended with exit status 0 and printed something else than an answer: " + strings.Replace(oldVersion, "false", `"no"`, 1))},
+		{
+			"no verdict", out(`{"type":"result","result":"is_error"}`),
+			failed(`claude ended with exit status 0 and printed something else than an answer: {"type":"result","result":"is_error"}`),
+		},
+		{
+			"verdict of another type", out(strings.Replace(oldVersion, "false", `"no"`, 1)),
+			failed("claude ended with exit status 0 and printed something else than an answer: " + strings.Replace(oldVersion, "false", `"no"`, 1)),
+		},
 		{"too much", harness.Exit{Stdout: bytes.Repeat([]byte("x"), 1<<20), Cut: true}, failed("claude printed more than Loop keeps, and no answer in it")},
 		{"bad flag", complaint("warning: old\nerror: unknown option '--bogus'\n"), failed("claude ended with exit status 1: error: unknown option '--bogus'")},
 		{"ended from outside", harness.Exit{Signal: syscall.SIGTERM}, failed("claude ended with signal terminated and printed nothing")},
 		{"id in use", complaint("Error: Session ID " + conversation + " is already in use.\n"), loop.Outcome{
-			Kind: loop.RunFailed, Reason: loop.FailedIDInUse, Detail: "Error: Session ID " + conversation + " is already in use."}},
+			Kind: loop.RunFailed, Reason: loop.FailedIDInUse, Detail: "Error: Session ID " + conversation + " is already in use.",
+		}},
 	})
 }
 
@@ -162,13 +186,18 @@ func TestReadOtherEnds(t *testing.T) {
 	interruptedTimeout := timeout
 	interruptedTimeout.SessionID, interruptedTimeout.Turns = conversation, 1
 	checkReadings(t, []reading{
-		{"unknown conversation", complaint("No conversation found with session ID: " + conversation + "\n"),
-			loop.Outcome{Kind: loop.RunLost, Detail: "No conversation found with session ID: " + conversation}},
-		{"id that is no id to it", complaint("Error: --resume requires a valid session ID or session title when used with --print.\n"),
-			loop.Outcome{Kind: loop.RunLost, Detail: "Error: --resume requires a valid session ID or session title when used with --print."}},
+		{
+			"unknown conversation", complaint("No conversation found with session ID: " + conversation + "\n"),
+			loop.Outcome{Kind: loop.RunLost, Detail: "No conversation found with session ID: " + conversation},
+		},
+		{
+			"id that is no id to it", complaint("Error: --resume requires a valid session ID or session title when used with --print.\n"),
+			loop.Outcome{Kind: loop.RunLost, Detail: "Error: --resume requires a valid session ID or session title when used with --print."},
+		},
 		{"stopped", harness.Exit{End: harness.Stopped, Signal: syscall.SIGTERM}, stopped},
 		{"stopped, with an error as answer", harness.Exit{End: harness.Stopped, Stdout: []byte(interrupted)}, loop.Outcome{
-			Kind: loop.RunEnded, Detail: "ended on request: [ede_diagnostic] aborted", SessionID: conversation, Turns: 1}},
+			Kind: loop.RunEnded, Detail: "ended on request: [ede_diagnostic] aborted", SessionID: conversation, Turns: 1,
+		}},
 		{"time is up", harness.Exit{End: harness.TimedOut, Took: 30 * time.Minute, Killed: true}, timeout},
 		{"time is up, half an answer", harness.Exit{End: harness.TimedOut, Took: 30 * time.Minute, Killed: true, Stdout: []byte(done[:50])}, timeout},
 		{"time is up, with an error as answer", harness.Exit{End: harness.TimedOut, Took: 30 * time.Minute, Killed: true, Stdout: []byte(interrupted)}, interruptedTimeout},
