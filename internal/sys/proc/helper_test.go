@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -19,8 +20,11 @@ import (
 	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
-// cookie is the environment entry that the trees of these tests are known by; each test adds a value of its own.
+// cookie is the environment entry that the trees of these tests are known by; newCookie adds a value to it.
 const cookie = "PROC_TEST_RUN="
+
+// newCookie is unlike every other, also those of another run of these tests on the same machine.
+func newCookie() string { return cookie + rand.Text() }
 
 // TestMain makes the test binary its own zoo: with helper=NAME as first argument it is that program.
 func TestMain(m *testing.M) {
@@ -122,7 +126,7 @@ func startTroop(t *testing.T, start func(proc.Program) (*proc.Child, error), hel
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := cookie + t.Name() + strconv.FormatInt(time.Now().UnixNano(), 36)
+	mark := newCookie()
 	child, err := start(proc.Program{
 		Path: self(t), Args: append([]string{"helper=" + helper}, args...), Env: append(os.Environ(), mark), Stdout: w, Stderr: os.Stderr,
 	})

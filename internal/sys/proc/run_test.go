@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
@@ -26,16 +27,28 @@ func TestRunReturnsOutput(t *testing.T) {
 		cmd  proc.Cmd
 		want proc.Result
 	}{
-		{"stdin is handed over whole", proc.Cmd{Args: []string{"helper=cat"}, Stdin: strings.NewReader("-x\n\"ü\"\x00")},
-			proc.Result{Stdout: []byte("-x\n\"ü\"\x00")}},
+		{
+			"stdin is handed over whole",
+			proc.Cmd{Args: []string{"helper=cat"}, Stdin: strings.NewReader("-x\n\"ü\"\x00")},
+			proc.Result{Stdout: []byte("-x\n\"ü\"\x00")},
+		},
 		{"no stdin is an empty one", proc.Cmd{Args: []string{"helper=cat"}}, proc.Result{}},
-		{"stdin that nobody reads", proc.Cmd{Args: []string{"helper=flood", "2"}, Stdin: strings.NewReader(strings.Repeat("y", 1<<20))},
-			proc.Result{Stdout: []byte("xx")}},
-		{"folder and exact environment", proc.Cmd{Args: []string{"helper=where"}, Dir: dir, Env: []string{"WORD=of mouth"}},
-			proc.Result{Stdout: []byte(dir + " " + dir + " of mouth\n")}},
+		{
+			"stdin that nobody reads",
+			proc.Cmd{Args: []string{"helper=flood", "2"}, Stdin: strings.NewReader(strings.Repeat("y", 1<<20))},
+			proc.Result{Stdout: []byte("xx")},
+		},
+		{
+			"folder and exact environment",
+			proc.Cmd{Args: []string{"helper=where"}, Dir: dir, Env: []string{"WORD=of mouth"}},
+			proc.Result{Stdout: []byte(dir + " " + dir + " of mouth\n")},
+		},
 		{"output at the limit", proc.Cmd{Args: []string{"helper=flood", "5"}, StdoutLimit: 5}, proc.Result{Stdout: []byte("xxxxx")}},
-		{"output over the limit", proc.Cmd{Args: []string{"helper=flood", "3000000"}, StdoutLimit: 5},
-			proc.Result{Stdout: []byte("xxxxx"), StdoutTruncated: true}},
+		{
+			"output over the limit",
+			proc.Cmd{Args: []string{"helper=flood", "3000000"}, StdoutLimit: 5},
+			proc.Result{Stdout: []byte("xxxxx"), StdoutTruncated: true},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,7 +116,7 @@ func TestRunCancelledLeavesNothing(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	mark := cookie + t.Name()
+	mark := newCookie()
 	tree := proc.Tree{Cookie: mark}
 	done := make(chan error, 1)
 	go func() {
@@ -129,7 +142,7 @@ func TestRunIsNotHeldUpByWhatAProgramLeaves(t *testing.T) {
 	for _, where := range []string{"group", "session"} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			mark := cookie + t.Name()
+			mark := newCookie()
 			t.Cleanup(func() { _, _ = proc.Tree{Cookie: mark}.Kill() })
 			_, err := proc.Run(within(t, 30*time.Second), proc.Cmd{Path: self(t), Args: []string{"helper=leave", where}, Env: []string{mark}})
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -206,7 +207,7 @@ func (h *hunt) kill() (killed bool, err error) {
 	}
 	pids := make([]string, len(left))
 	for i, r := range left {
-		pids[i] = fmt.Sprint(r.pid)
+		pids[i] = strconv.Itoa(r.pid)
 	}
 	return killed, fmt.Errorf("end a process tree: pid %s will not end", strings.Join(pids, ", "))
 }
