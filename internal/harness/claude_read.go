@@ -70,7 +70,6 @@ func readSilence(x Exit) loop.Outcome {
 		return timedOut(x)
 	case CutOff:
 		return loop.Outcome{Kind: loop.RunCutOff, Detail: "cut off before it answered"}
-	case Exited, Answered:
 	}
 	said := lastLine(string(x.Stderr))
 	switch {

@@ -46,7 +46,7 @@ func writeUntilKilled(path string) int {
 					return
 				}
 				out.Lock()
-				fmt.Println(text) //nolint:forbidigo // the acknowledgement that the test reads
+				fmt.Println(text) // the acknowledgement that the test reads
 				out.Unlock()
 			}
 		})
@@ -83,7 +83,7 @@ func killAfter(t *testing.T, path string, n int) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0]) //nolint:forbidigo // the test binary itself, to be killed
+	cmd := exec.CommandContext(ctx, os.Args[0]) // the test binary itself, to be killed
 	cmd.Env = append(os.Environ(), crashPath+"="+path)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

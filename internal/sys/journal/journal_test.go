@@ -322,7 +322,7 @@ func readOnly(t *testing.T, path string) {
 	if err := errors.Join(os.Chmod(path, 0o400), os.Chmod(filepath.Dir(path), 0o500)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(path), 0o700) }) //nolint:gosec // a folder needs its x
+	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(path), 0o700) })
 }
 
 // content is the file's bytes, or nil where there is no file.
