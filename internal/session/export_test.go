@@ -1,0 +1,4 @@
+package session
+
+// Decode reads a session file.
+var Decode = decode
