@@ -118,10 +118,16 @@ func TestWhoMayAct(t *testing.T) {
 		{"a listed person on a stranger's issue", []string{"octocat"}, comment(t, opened("mallory"), "octocat", "hi"), delivered},
 		{"a deleted account", []string{"", "ghost"}, comment(t, opened("octocat"), "", "hi"), dropped(loop.DropUnauthorized)},
 		{"the placeholder of a deleted account", []string{"ghost"}, comment(t, opened("octocat"), "ghost", "hi"), dropped(loop.DropUnauthorized)},
-		{"a stranger's words in a listed person's name", []string{"octocat"},
-			event(t, loop.KindIssueComment, githubtest.IssueComment("created", "octocat", opened("octocat"), githubtest.Comment{Author: "mallory"})), dropped(loop.DropUnauthorized)},
-		{"a listed person's words brought by a stranger", []string{"octocat"},
-			event(t, loop.KindIssueComment, githubtest.IssueComment("created", "mallory", opened("octocat"), githubtest.Comment{Author: "octocat"})), dropped(loop.DropUnauthorized)},
+		{
+			"a stranger's words in a listed person's name",
+			[]string{"octocat"},
+			event(t, loop.KindIssueComment, githubtest.IssueComment("created", "octocat", opened("octocat"), githubtest.Comment{Author: "mallory"})), dropped(loop.DropUnauthorized),
+		},
+		{
+			"a listed person's words brought by a stranger",
+			[]string{"octocat"},
+			event(t, loop.KindIssueComment, githubtest.IssueComment("created", "mallory", opened("octocat"), githubtest.Comment{Author: "octocat"})), dropped(loop.DropUnauthorized),
+		},
 		{"a stranger's command", []string{"octocat"}, comment(t, opened("octocat"), "mallory", "/loop stop"), dropped(loop.DropUnauthorized)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -60,12 +60,13 @@ func TestEveryDecisionIsSound(t *testing.T) {
 		w.policy.CloseLinked = rapid.SampledFrom([]route.LinkedPolicy{route.LinkedNever, route.LinkedMerged, route.LinkedTrusted}).Draw(rt, "linked")
 		w.facts.Login = rapid.SampledFrom([]string{"", "octocat", "bot"}).Draw(rt, "login")
 		w.links.ByHead = []loop.WorkItem{item(t, "acme/shop#9")}
-		ev := drawEvent(rt, t)
+		ev := drawEvent(t, rt)
 		check(rt.Fatalf, w, ev, w.decide(ev))
 	})
 }
 
-func drawEvent(rt *rapid.T, t *testing.T) loop.Event {
+func drawEvent(t *testing.T, rt *rapid.T) loop.Event {
+	t.Helper()
 	kind := rapid.SampledFrom(loop.Kinds()).Draw(rt, "kind")
 	action := rapid.SampledFrom([]string{"opened", "created", "submitted", "labeled", "closed", "reopened", "edited", "deleted", "completed"}).Draw(rt, "action")
 	sender := rapid.SampledFrom([]string{"octocat", "mallory", ""}).Draw(rt, "sender")

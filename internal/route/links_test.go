@@ -16,13 +16,17 @@ func TestClosingKeywords(t *testing.T) {
 		name, body string
 		want       []string
 	}{
-		{"all nine words", "close #1 closes #2 closed #3 fix #4 fixes #5 fixed #6 resolve #7 resolves #8 resolved #10",
-			[]string{"acme/shop#1", "acme/shop#2", "acme/shop#3", "acme/shop#4", "acme/shop#5", "acme/shop#6", "acme/shop#7", "acme/shop#8", "acme/shop#10"}},
+		{
+			"all nine words", "close #1 closes #2 closed #3 fix #4 fixes #5 fixed #6 resolve #7 resolves #8 resolved #10",
+			[]string{"acme/shop#1", "acme/shop#2", "acme/shop#3", "acme/shop#4", "acme/shop#5", "acme/shop#6", "acme/shop#7", "acme/shop#8", "acme/shop#10"},
+		},
 		{"any case and colons", "CLOSES: #1, Fixes:#2, resolves : #3", []string{"acme/shop#1", "acme/shop#2", "acme/shop#3"}},
 		{"GH and full names", "closes GH-5, fixes gh-6; resolves acme/plan#7", []string{"acme/shop#5", "acme/shop#6", "acme/plan#7"}},
 		{"an owner like a number", "closes gh-5/x#7", []string{"gh-5/x#7"}},
-		{"addresses", "Closes https://github.com/acme/plan/issues/5#issuecomment-1, fixes http://ghe.example.com:8080/a/b/issues/6.",
-			[]string{"acme/plan#5", "ghe.example.com:8080/a/b#6"}},
+		{
+			"addresses", "Closes https://github.com/acme/plan/issues/5#issuecomment-1, fixes http://ghe.example.com:8080/a/b/issues/6.",
+			[]string{"acme/plan#5", "ghe.example.com:8080/a/b#6"},
+		},
 		{"an address with the port of its scheme", "closes https://github.com:443/acme/plan/issues/5", []string{"acme/plan#5"}},
 		{"another repository is never this one", "Closes acme/plan#15", []string{"acme/plan#15"}},
 		{"once each", "fixes #5\n\nFixes #5 and closes Acme/Shop#5", []string{"acme/shop#5"}},

@@ -37,20 +37,28 @@ func TestRefs(t *testing.T) {
 		want []string
 	}{
 		{"issue", loop.KindIssues, githubtest.Issues("opened", "o", githubtest.Item{Number: 5, Body: "Closes #6"}), []string{"own number github:acme/shop#5"}},
-		{"issue comment", loop.KindIssueComment, githubtest.IssueComment("created", "o", githubtest.Item{Number: 5, Body: "Closes #6"}, githubtest.Comment{Body: "Closes #7"}),
-			[]string{"own number github:acme/shop#5"}},
+		{
+			"issue comment", loop.KindIssueComment, githubtest.IssueComment("created", "o", githubtest.Item{Number: 5, Body: "Closes #6"}, githubtest.Comment{Body: "Closes #7"}),
+			[]string{"own number github:acme/shop#5"},
+		},
 		{"comment on a pull request", loop.KindIssueComment, githubtest.IssueComment("created", "o", pull, githubtest.Comment{Body: "Closes #6"}), all[:3]},
 		{"pull request", loop.KindPullRequest, githubtest.PullRequest("opened", "o", pull), all},
 		{"review", loop.KindPullRequestReview, githubtest.PullRequestReview("submitted", "o", pull, githubtest.Review{}), all},
 		{"inline comment", loop.KindPullRequestComment, githubtest.PullRequestComment("created", "o", pull, githubtest.Comment{}), all},
-		{"the branch and the keyword say the same", loop.KindPullRequest,
+		{
+			"the branch and the keyword say the same", loop.KindPullRequest,
 			githubtest.PullRequest("opened", "o", githubtest.Item{Number: 9, Body: "fixes #7", Head: "issue-7-x"}),
-			[]string{"own number github:acme/shop#9", "closing keyword github:acme/shop#7 via github:acme/shop#9"}},
-		{"it closes itself", loop.KindPullRequest, githubtest.PullRequest("opened", "o", githubtest.Item{Number: 9, Body: "fixes #9", Head: "issue-9"}),
-			[]string{"own number github:acme/shop#9"}},
-		{"workflow run with its pull request", loop.KindWorkflowRun,
+			[]string{"own number github:acme/shop#9", "closing keyword github:acme/shop#7 via github:acme/shop#9"},
+		},
+		{
+			"it closes itself", loop.KindPullRequest, githubtest.PullRequest("opened", "o", githubtest.Item{Number: 9, Body: "fixes #9", Head: "issue-9"}),
+			[]string{"own number github:acme/shop#9"},
+		},
+		{
+			"workflow run with its pull request", loop.KindWorkflowRun,
 			githubtest.WorkflowRun("completed", githubtest.Check{Branch: "issue-7-x", Pulls: []githubtest.Pull{{Number: 9}, {Number: 9}}}),
-			[]string{"own number github:acme/shop#9", "branch name github:acme/shop#7 via github:acme/shop#9"}},
+			[]string{"own number github:acme/shop#9", "branch name github:acme/shop#7 via github:acme/shop#9"},
+		},
 		{"a branch name alone", loop.KindWorkflowRun, githubtest.WorkflowRun("completed", githubtest.Check{Branch: "issue-7-x"}), nil},
 		{"a branch name alone", loop.KindStatus, githubtest.Status(githubtest.Check{Branch: "issue-7-x"}), nil},
 		{"no number", loop.KindIssues, []byte(`{"action":"opened","repository":{"full_name":"a/b"},"issue":null}`), nil},

@@ -19,7 +19,7 @@ func (r *ruling) unmatched() loop.Decision {
 	case r.facts.of(key.Item).spentFor(r.ev, r.policy):
 		reason = loop.DropSpawnedBefore
 	default:
-		return loop.Decision{Kind: loop.Spawn, Reason: r.spawnReason(key), Item: key.Item, Via: key.via()}
+		return loop.Decision{Kind: loop.Spawn, Reason: r.spawnReason(), Item: key.Item, Via: key.via()}
 	}
 	d, _ := r.drop(reason)
 	return d
@@ -95,7 +95,7 @@ func (i ItemFacts) spentFor(ev loop.Event, policy Policy) bool {
 	return !again || !ev.At.After(i.SpawnedAt)
 }
 
-func (r *ruling) spawnReason(key Candidate) string {
+func (r *ruling) spawnReason() string {
 	reason := "no session yet, and every event may start one"
 	if r.policy.SpawnOnUnmatched == SpawnLabeled {
 		reason = fmt.Sprintf("no session yet, and label %q is set", r.policy.AutoExecuteLabel)

@@ -30,18 +30,30 @@ func TestSpawnPolicies(t *testing.T) {
 		{"the label was just set", set(strings.ToUpper(autoExecute)), dropped(loop.DropUnmatched), spawn, spawn},
 		{"another label was just set", set("bug"), dropped(loop.DropUnmatched), dropped(loop.DropNotLabeled), spawn},
 		{"opened with the label", event(t, loop.KindIssues, githubtest.Issues("opened", "octocat", labeledItem)), dropped(loop.DropUnmatched), spawn, spawn},
-		{"the label was removed", event(t, loop.KindIssues, githubtest.Issues("unlabeled", "octocat", plain, githubtest.Label(autoExecute))),
-			dropped(loop.DropUnmatched), dropped(loop.DropNotLabeled), dropped(loop.DropNotDelivered)},
-		{"a labelled issue was deleted", event(t, loop.KindIssues, githubtest.Issues("deleted", "octocat", labeledItem)),
-			dropped(loop.DropUnmatched), dropped(loop.DropNotDelivered), dropped(loop.DropNotDelivered)},
-		{"a labelled issue moved away", event(t, loop.KindIssues, githubtest.Issues("transferred", "octocat", labeledItem)),
-			dropped(loop.DropUnmatched), dropped(loop.DropNotDelivered), dropped(loop.DropNotDelivered)},
-		{"an approval without a word", event(t, loop.KindPullRequestReview, githubtest.PullRequestReview("submitted", "octocat", labeledItem, githubtest.Review{State: "approved"})),
-			dropped(loop.DropUnmatched), dropped(loop.DropNotDelivered), dropped(loop.DropNotDelivered)},
-		{"a stranger labels", event(t, loop.KindIssues, githubtest.Issues("labeled", "mallory", plain, githubtest.Label(autoExecute))),
-			dropped(loop.DropUnauthorized), dropped(loop.DropUnauthorized), dropped(loop.DropUnauthorized)},
-		{"a stranger opens with the label", event(t, loop.KindIssues, githubtest.Issues("opened", "mallory", labeledItem)),
-			dropped(loop.DropUnauthorized), dropped(loop.DropUnauthorized), dropped(loop.DropUnauthorized)},
+		{
+			"the label was removed", event(t, loop.KindIssues, githubtest.Issues("unlabeled", "octocat", plain, githubtest.Label(autoExecute))),
+			dropped(loop.DropUnmatched), dropped(loop.DropNotLabeled), dropped(loop.DropNotDelivered),
+		},
+		{
+			"a labelled issue was deleted", event(t, loop.KindIssues, githubtest.Issues("deleted", "octocat", labeledItem)),
+			dropped(loop.DropUnmatched), dropped(loop.DropNotDelivered), dropped(loop.DropNotDelivered),
+		},
+		{
+			"a labelled issue moved away", event(t, loop.KindIssues, githubtest.Issues("transferred", "octocat", labeledItem)),
+			dropped(loop.DropUnmatched), dropped(loop.DropNotDelivered), dropped(loop.DropNotDelivered),
+		},
+		{
+			"an approval without a word", event(t, loop.KindPullRequestReview, githubtest.PullRequestReview("submitted", "octocat", labeledItem, githubtest.Review{State: "approved"})),
+			dropped(loop.DropUnmatched), dropped(loop.DropNotDelivered), dropped(loop.DropNotDelivered),
+		},
+		{
+			"a stranger labels", event(t, loop.KindIssues, githubtest.Issues("labeled", "mallory", plain, githubtest.Label(autoExecute))),
+			dropped(loop.DropUnauthorized), dropped(loop.DropUnauthorized), dropped(loop.DropUnauthorized),
+		},
+		{
+			"a stranger opens with the label", event(t, loop.KindIssues, githubtest.Issues("opened", "mallory", labeledItem)),
+			dropped(loop.DropUnauthorized), dropped(loop.DropUnauthorized), dropped(loop.DropUnauthorized),
+		},
 	} {
 		for policy, want := range map[route.SpawnPolicy]outcome{
 			route.SpawnNever: tc.never, route.SpawnLabeled: tc.labeled, route.SpawnAlways: tc.always, "": tc.never, "sometimes": tc.never,

@@ -15,7 +15,7 @@ const mask = 0
 // in them was shown or repeated, and asks for nothing.
 func said(text string) string {
 	text = text[:min(len(text), maxText)]
-	s := scanner{text: text, out: []byte(text), afterBlank: true, noEnd: map[string]bool{}}
+	s := scanner{text: text, lower: lowerASCII(text), out: []byte(text), afterBlank: true, noEnd: map[string]bool{}}
 	for s.pos < len(text) {
 		s.line()
 		s.pos = afterLine(text, s.pos)
@@ -29,15 +29,11 @@ var (
 	fenceMark = regexp.MustCompile("^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*(`{3,}[^`]*$|~{3,})")
 	indented  = regexp.MustCompile(`^(?: {0,3}\t| {4})`)
 	rawTag    = regexp.MustCompile(`^(?i)<(pre|code|blockquote)[\s>]`)
-	closing   = map[string]*regexp.Regexp{
-		"pre":        regexp.MustCompile(`(?i)</pre\s*>`),
-		"code":       regexp.MustCompile(`(?i)</code\s*>`),
-		"blockquote": regexp.MustCompile(`(?i)</blockquote\s*>`),
-	}
 )
 
 type scanner struct {
 	text       string
+	lower      string // the same with small letters, where they are ASCII
 	out        []byte
 	pos        int             // where the scanner is; after line() at the end of a line
 	paragraph  int             // where the paragraph ends that pos is in, once asked
@@ -169,13 +165,24 @@ func (s *scanner) hideThrough(mark string, skip int) {
 func (s *scanner) rawHTML(tag string) {
 	tag = strings.ToLower(tag)
 	if !s.noEnd[tag] {
-		if loc := closing[tag].FindStringIndex(s.text[s.pos:]); loc != nil {
-			s.hide(s.pos + loc[1])
+		if i := strings.Index(s.lower[s.pos:], "</"+tag); i >= 0 {
+			s.hideThrough(">", i)
 			return
 		}
 		s.noEnd[tag] = true
 	}
 	s.pos++
+}
+
+// lowerASCII leaves all other letters alone: some change their length with their case.
+func lowerASCII(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
 // lineEnd returns the offset of the line end at or after i.
