@@ -57,10 +57,14 @@ func TestDeliver(t *testing.T) {
 		{"answers and stays", "answer stay", func(b *bench) { b.AnswerGrace = 50 * time.Millisecond }, loop.Outcome{
 			Kind: loop.RunDone, Detail: prompt, SessionID: conversation, Turns: 1,
 		}},
-		{"answers and stays whatever it is told", "tools stubborn answer stay", func(b *bench) { b.AnswerGrace = 50 * time.Millisecond },
-			loop.Outcome{Kind: loop.RunDone, Detail: prompt, SessionID: conversation, Turns: 1, Killed: true}},
-		{"says a part, is quiet, and answers", "say=wait wait=go answer", func(b *bench) { b.AnswerGrace = time.Millisecond },
-			loop.Outcome{Kind: loop.RunDone, Detail: prompt, SessionID: conversation, Turns: 1}},
+		{
+			"answers and stays whatever it is told", "tools stubborn answer stay", func(b *bench) { b.AnswerGrace = 50 * time.Millisecond },
+			loop.Outcome{Kind: loop.RunDone, Detail: prompt, SessionID: conversation, Turns: 1, Killed: true},
+		},
+		{
+			"says a part, is quiet, and answers", "say=wait wait=go answer", func(b *bench) { b.AnswerGrace = time.Millisecond },
+			loop.Outcome{Kind: loop.RunDone, Detail: prompt, SessionID: conversation, Turns: 1},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -107,7 +107,7 @@ func (s *starter) host(ctx context.Context) (exit, error) {
 		return exit{}, err
 	}
 	why := s.watch(ctx, child)
-	killed := s.end(child)
+	killed := s.end(ctx, child)
 	s.note(s.stdout.finish(drainLimit), s.stderr.finish(drainLimit))
 	x := exit{End: why, Killed: killed && why != endExited, Cut: s.stdout.cut()}
 	if proc.Alive(child.ID()) {
@@ -191,11 +191,12 @@ func (s *starter) answered() bool {
 }
 
 // end ends the program, if it has not ended, and everything that it left behind. It says whether KILL was needed.
-func (s *starter) end(child *proc.Child) (killed bool) {
+func (s *starter) end(ctx context.Context, child *proc.Child) (killed bool) {
+	ctx = context.WithoutCancel(ctx) // which may be why it is ended
 	tree := proc.Tree{Root: child.ID(), Group: child.ID().PID, Cookie: s.launch.env(), Under: s.me}
 	grace := s.launch.grace()
 	for stop := time.Now().Add(endPatience); ; time.Sleep(endPause) {
-		needed, err := tree.End(context.Background(), grace)
+		needed, err := tree.End(ctx, grace)
 		killed = killed || needed
 		if err == nil || time.Now().After(stop) {
 			s.note(err)

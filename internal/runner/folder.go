@@ -171,11 +171,12 @@ func (h *Headless) prepare(ho loop.Handover, cmd harness.Command) (*folder, erro
 
 func (f *folder) close() { _ = f.root.Close() }
 
-func (f *folder) launch() (l launch, err error) { return l, f.read(launchFile, &l) }
-func (f *folder) claimed() (c claim, err error) { return c, f.read(claimFile, &c) }
-func (f *folder) ended() (x exit, err error)    { return x, f.read(exitFile, &x) }
-func (f *folder) has(name string) bool          { _, err := f.root.Lstat(name); return err == nil }
-func (f *folder) mark(name string) error        { return atomicfile.Write(f.root, name, nil, 0o600) }
+func (f *folder) launch() (launch, error) { return read[launch](f, launchFile) }
+func (f *folder) claimed() (claim, error) { return read[claim](f, claimFile) }
+func (f *folder) ended() (exit, error)    { return read[exit](f, exitFile) }
+func (f *folder) has(name string) bool    { _, err := f.root.Lstat(name); return err == nil }
+func (f *folder) mark(name string) error  { return atomicfile.Write(f.root, name, nil, 0o600) }
+
 func (f *folder) write(name string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -184,15 +185,17 @@ func (f *folder) write(name string, v any) error {
 	return atomicfile.Write(f.root, name, append(b, '\n'), 0o600)
 }
 
-func (f *folder) read(name string, v any) error {
+// read returns what a file of the folder says; fs.ErrNotExist when there is none.
+func read[T any](f *folder, name string) (T, error) {
+	var v T
 	b, err := f.root.ReadFile(name)
 	if err != nil {
-		return err
+		return v, err
 	}
-	if err := json.Unmarshal(b, v); err != nil {
-		return fmt.Errorf("read %s of run %s: %w", name, f.id, err)
+	if err := json.Unmarshal(b, &v); err != nil {
+		return v, fmt.Errorf("read %s of run %s: %w", name, f.id, err)
 	}
-	return nil
+	return v, nil
 }
 
 // take puts a claim in place, whole and on disk, if there is none yet, and says whether it is this one now.

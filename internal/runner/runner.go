@@ -165,7 +165,7 @@ func (h *Headless) insist(ctx context.Context, run loop.RunID, what string, try 
 			return true
 		}
 		if !said {
-			h.o.Logger.Error("can't "+what+"; trying until it succeeds", "run", run, "err", err)
+			h.o.Logger.Error("trying again until it succeeds", "what", what, "run", run, "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -25,10 +25,16 @@ func TestTerminate(t *testing.T) {
 		{"ignores TERM", "stubborn tools stay", nil, "tool-2", loop.Termination{Found: true, Killed: true}, loop.RunEnded},
 		{"obeys, its tools do not", "tools stay", nil, "tool-2", loop.Termination{Found: true, Killed: true}, loop.RunEnded},
 		{"has answered", "answer complain=x stubborn tools stay", nil, "tool-2", loop.Termination{Found: true, Killed: true}, loop.RunDone},
-		{"its starter dies of TERM", "tools stay", func(b *bench) { b.Exec = "weak-exec" }, "tool-2",
-			loop.Termination{Found: true, Killed: true}, loop.RunEnded},
-		{"its starter is deaf", "tools stay", func(b *bench) { b.Exec = "deaf-exec" }, "tool-2",
-			loop.Termination{Found: true, Killed: true}, loop.RunEnded},
+		{
+			"its starter dies of TERM", "tools stay", func(b *bench) { b.Exec = "weak-exec" }, "tool-2",
+			loop.Termination{Found: true, Killed: true},
+			loop.RunEnded,
+		},
+		{
+			"its starter is deaf", "tools stay", func(b *bench) { b.Exec = "deaf-exec" }, "tool-2",
+			loop.Termination{Found: true, Killed: true},
+			loop.RunEnded,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
