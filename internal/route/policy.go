@@ -84,6 +84,10 @@ func emptyApproval(ev loop.Event) bool {
 	return ev.Kind == loop.KindPullRequestReview && ev.Review.State == "approved" && strings.TrimSpace(ev.Review.Body) == ""
 }
 
+// Authorizes reports whether whoever did what an event tells is listed. A check has no actor, and passes: whether it may be
+// believed is for Decide.
+func (p Policy) Authorizes(ev loop.Event) bool { return ev.Kind.CI() || p.lists(ev.Actor) }
+
 // lists reports whether a person may act. A deleted account, which some of GitHub's answers call ghost, is nobody.
 func (p Policy) lists(a loop.Actor) bool {
 	if a.Login == "" || strings.EqualFold(a.Login, "ghost") {
@@ -92,14 +96,14 @@ func (p Policy) lists(a loop.Actor) bool {
 	return slices.ContainsFunc(p.AuthorizedUsers, func(login string) bool { return strings.EqualFold(login, a.Login) })
 }
 
-// labels reports whether the event just set the label that starts sessions.
-func (p Policy) labels(ev loop.Event) bool {
+// Arms reports whether the event just set the label that starts sessions.
+func (p Policy) Arms(ev loop.Event) bool {
 	return p.AutoExecuteLabel != "" && ev.Action == "labeled" && strings.EqualFold(ev.Label, p.AutoExecuteLabel)
 }
 
 // labeled reports whether the event's item carries that label, or just got it.
 func (p Policy) labeled(ev loop.Event) bool {
-	return p.labels(ev) || p.AutoExecuteLabel != "" && slices.ContainsFunc(ev.Item.Labels, func(label string) bool {
+	return p.Arms(ev) || p.AutoExecuteLabel != "" && slices.ContainsFunc(ev.Item.Labels, func(label string) bool {
 		return strings.EqualFold(label, p.AutoExecuteLabel)
 	})
 }

@@ -91,7 +91,7 @@ func (i ItemFacts) spentFor(ev loop.Event, policy Policy) bool {
 	if i.SpawnedAt.IsZero() || i.ReopenedAt.After(i.SpawnedAt) || i.LabeledAt.After(i.SpawnedAt) {
 		return false
 	}
-	again := policy.labels(ev) || ev.Action == "reopened"
+	again := policy.Arms(ev) || ev.Action == "reopened"
 	return !again || !ev.At.After(i.SpawnedAt)
 }
 

@@ -1,0 +1,236 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loop-daemon/loop/internal/inbox"
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/journal"
+)
+
+// kindClose is the kind of a delivery that a person's close travels as.
+const kindClose = "close"
+
+// closeBody is the body of such a delivery.
+type closeBody struct {
+	WorkItem string           `json:"workItem"`
+	Reason   loop.CloseReason `json:"reason"`
+}
+
+// Close ends the session of an item for good. Its close is a delivery, so it is finished after a crash too. With wait, Close
+// returns once the harness is gone, or with ctx; without, once the close is accepted.
+func (d *Dispatcher) Close(ctx context.Context, w loop.WorkItem, wait bool) (CloseResult, error) {
+	return d.end(ctx, w, loop.CloseManual, wait)
+}
+
+func (d *Dispatcher) end(ctx context.Context, w loop.WorkItem, reason loop.CloseReason, wait bool) (CloseResult, error) {
+	s, err := d.openSession(w)
+	if err != nil {
+		return CloseResult{}, err
+	}
+	body, err := json.Marshal(closeBody{s.WorkItem.Ref(), reason})
+	if err != nil {
+		return CloseResult{}, err
+	}
+	id := loop.DeliveryID("close-" + uuid.NewString())
+	done := make(chan CloseResult, 1)
+	d.mu.Lock()
+	d.waiters[id] = done
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		delete(d.waiters, id)
+		d.mu.Unlock()
+	}()
+	_, err = d.Inbox.Put(ctx, loop.Delivery{
+		ID: id, Source: loop.SourceCommand, Kind: kindClose, ReceivedAt: time.Now(), Body: body, State: loop.StateReceived,
+	})
+	if err != nil {
+		return CloseResult{}, err
+	}
+	if !wait {
+		return CloseResult{Session: s, Delivery: id}, nil
+	}
+	select {
+	case res := <-done:
+		return res, nil
+	case <-ctx.Done():
+		return CloseResult{}, fmt.Errorf("the close of %s is accepted as %s and goes on; its harness has not ended yet: %w",
+			w, id, loop.ErrUnavailable)
+	}
+}
+
+// commandDecision reads a delivery that came from a person.
+func commandDecision(del loop.Delivery) (loop.Decision, error) {
+	var body closeBody
+	if err := json.Unmarshal(del.Body, &body); err != nil || del.Kind != kindClose {
+		return loop.Decision{}, fmt.Errorf("command %q cannot be read: %w", del.Kind, loop.ErrInvalid)
+	}
+	w, err := loop.ParseRef(body.WorkItem)
+	if err != nil {
+		return loop.Decision{}, err
+	}
+	return loop.Decision{
+		Kind: loop.Close, Reason: "by hand", Item: w, Refs: []loop.WorkItem{w},
+		Closures: []loop.Closure{{Item: w, Reason: body.Reason, ClosedAt: del.ReceivedAt}},
+	}, nil
+}
+
+// closing carries out a close until all that it ends has ended. Every step may be done again after a crash.
+func (d *Dispatcher) closing(ctx context.Context, del loop.Delivery) {
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		res, err := d.closeAll(ctx, del)
+		if err == nil {
+			d.closed(del.ID, res)
+			return
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		d.Logger.Warn("a close is not finished and is tried again", "delivery", del.ID, "item", del.Item.Ref(), "err", err)
+		sleep(ctx, nil, time.Now().Add(wait))
+	}
+}
+
+// closeAll ends the sessions of all closures of a delivery, then the delivery.
+func (d *Dispatcher) closeAll(ctx context.Context, del loop.Delivery) (CloseResult, error) {
+	total := CloseResult{Delivery: del.ID}
+	for _, c := range del.Closures {
+		res, err := d.closeOne(ctx, del, c)
+		if err != nil {
+			return total, err
+		}
+		if total.Session.WorkItem.IsZero() {
+			total.Session = res.Session
+		}
+		total.HarnessEnded = total.HarnessEnded || res.HarnessEnded
+		total.Killed = total.Killed || res.Killed
+		total.Dropped += res.Dropped
+	}
+	err := d.Journal.Write(ctx, func(tx *journal.Tx) error {
+		return d.Inbox.Move(tx, del.ID, inbox.Transition{State: loop.StateDone})
+	})
+	return total, err
+}
+
+// closeOne ends the session of one item: first the record, then what is queued, then the harness.
+func (d *Dispatcher) closeOne(ctx context.Context, del loop.Delivery, c loop.Closure) (CloseResult, error) {
+	s, open, err := d.closeRecord(ctx, del, c)
+	if err != nil {
+		return CloseResult{}, err
+	}
+	d.step("closed")
+	res := CloseResult{Session: s}
+	drop := loop.DropItemClosed
+	if c.Reason == loop.CloseReplaced {
+		drop = "" // what is queued is for the session that comes
+	} else if res.Dropped, err = d.dropQueued(ctx, c.Item, del.Seq, drop); err != nil {
+		return CloseResult{}, err
+	}
+	if !open && s.Ending == loop.EndingNone {
+		return res, nil
+	}
+	ended, err := d.endRun(ctx, s.WorkItem, drop, d.Settings().CloseSettle)
+	if err != nil {
+		return CloseResult{}, err
+	}
+	res.HarnessEnded, res.Killed = ended.Found, ended.Killed
+	if ended.Found {
+		d.Log.Log(ctx, loop.LogEvent{
+			Type: loop.LogHarnessTerminated, Item: s.WorkItem, Delivery: del.ID, Message: "the harness of " + s.WorkItem.Ref() + " was ended",
+			Fields: map[string]string{"killed": fmt.Sprint(ended.Killed)},
+		})
+	}
+	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error { s.Ending = loop.EndingNone; return nil })
+	if err != nil {
+		return CloseResult{}, err
+	}
+	res.Session.Ending = loop.EndingNone
+	return res, nil
+}
+
+// closeRecord closes the record of an item's session, if that is open and older than the close, and says whether it was.
+func (d *Dispatcher) closeRecord(ctx context.Context, del loop.Delivery, c loop.Closure) (s loop.Session, open bool, err error) {
+	s, ok := d.Sessions.Find(c.Item)
+	if !ok || !s.Open() {
+		return s, false, nil
+	}
+	now := time.Now().UTC()
+	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error {
+		s.Status, s.ClosedAt, s.CloseReason, s.Ending = loop.StatusClosed, &now, c.Reason, loop.EndingHarness
+		return nil
+	})
+	if err != nil {
+		return s, false, err
+	}
+	s, _ = d.Sessions.Find(c.Item)
+	ev := loop.LogEvent{
+		Type: loop.LogSessionAutoclosed, Item: s.WorkItem, Delivery: del.ID, Message: fmt.Sprintf("the session of %s is closed: %s", s.WorkItem, c.Reason),
+		Fields: map[string]string{"reason": string(c.Reason), "merged": fmt.Sprint(c.Merged)},
+	}
+	if del.Source == loop.SourceCommand {
+		ev.Type = loop.LogSessionClosed
+	}
+	d.Log.Log(ctx, ev)
+	return s, true, nil
+}
+
+// closed tells those who wait for a close how it ended.
+func (d *Dispatcher) closed(id loop.DeliveryID, res CloseResult) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if w := d.waiters[id]; w != nil {
+		w <- res
+	}
+}
+
+// endRun ends the run that is going on for an item, after giving it time to end by itself, and returns when its outcome
+// is written. Its deliveries are dropped with the reason, or put back when that is "".
+func (d *Dispatcher) endRun(ctx context.Context, w loop.WorkItem, drop string, settle time.Duration) (loop.Termination, error) {
+	d.mu.Lock()
+	l := d.lanes[w.Key()]
+	if l == nil || l.run == "" {
+		d.mu.Unlock()
+		return loop.Termination{}, nil
+	}
+	run, ended := l.run, l.ended
+	d.mu.Unlock()
+	if await(ctx, ended, settle) {
+		return loop.Termination{}, ctx.Err()
+	}
+	d.mu.Lock()
+	if l.run == run {
+		l.end = &ending{drop: drop}
+	}
+	d.mu.Unlock()
+	var all loop.Termination
+	for {
+		t, err := d.Runner.Terminate(ctx, run)
+		if err != nil {
+			return all, fmt.Errorf("end run %s of %s: %w", run, w, err)
+		}
+		all.Found, all.Killed = all.Found || t.Found, all.Killed || t.Killed
+		if await(ctx, ended, time.Second) {
+			return all, ctx.Err()
+		}
+	}
+}
+
+// await waits until ended is closed or ctx ends, for at most so long, and reports whether either happened.
+func await(ctx context.Context, ended <-chan struct{}, most time.Duration) bool {
+	t := time.NewTimer(most)
+	defer t.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-ctx.Done():
+		return true
+	case <-t.C:
+		return false
+	}
+}

@@ -1,0 +1,111 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/inbox"
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/route"
+	"github.com/loop-daemon/loop/internal/sys/journal"
+)
+
+// obey turns a command from a comment into what is to be done. Start is a delivery or a spawn with the text beside the word,
+// stop is a close; what cannot be done is a drop that says why.
+func (d *Dispatcher) obey(ev loop.Event, dec loop.Decision) loop.Decision {
+	s, open := d.Sessions.Find(dec.Item)
+	open = open && s.Open()
+	reject := func(reason string) loop.Decision {
+		dec.Kind, dec.Reason = loop.Drop, reason
+		return dec
+	}
+	switch dec.Command.Verb {
+	case loop.VerbStart:
+		return d.obeyStart(ev, dec, open)
+	case loop.VerbStop:
+		dec.Kind = loop.Close
+		if open {
+			dec.Closures = []loop.Closure{{Item: dec.Item, Reason: loop.CloseStopped, ClosedAt: ev.At}}
+		}
+	case loop.VerbPause, loop.VerbResume:
+		if !open {
+			return reject(loop.DropNoSession)
+		}
+	}
+	return dec
+}
+
+func (d *Dispatcher) obeyStart(ev loop.Event, dec loop.Decision, open bool) loop.Decision {
+	spawns := d.Settings().Route.SpawnOnUnmatched
+	switch {
+	case dec.Item.IsZero():
+		dec.Kind, dec.Reason = loop.Drop, loop.DropUnproven
+	case open && dec.Command.Text != "":
+		dec.Kind = loop.Deliver
+	case open: // it works already
+	case ev.Item.State == "closed":
+		dec.Kind, dec.Reason = loop.Drop, loop.DropItemClosed
+	case spawns != route.SpawnLabeled && spawns != route.SpawnAlways:
+		dec.Kind, dec.Reason = loop.Drop, loop.DropUnmatched
+	default:
+		dec.Kind = loop.Spawn
+	}
+	return dec
+}
+
+// rememberCommand writes what a command changes for good.
+func (d *Dispatcher) rememberCommand(tx *journal.Tx, v verdict) error {
+	switch {
+	case v.decision.Kind == loop.Drop:
+		return nil
+	case v.decision.Command.Verb == loop.VerbStop:
+		return d.Items.Stop(tx, v.decision.Item, v.event.At)
+	case v.decision.Command.Verb == loop.VerbStart:
+		return d.Items.Start(tx, v.decision.Item)
+	}
+	return nil
+}
+
+// controlling carries out a command that is neither a delivery nor a close, and ends its delivery.
+func (d *Dispatcher) controlling(ctx context.Context, del loop.Delivery) {
+	for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+		err := d.carryOut(ctx, del)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		d.Logger.Warn("a command is not carried out and is tried again", "delivery", del.ID, "item", del.Item.Ref(), "err", err)
+		sleep(ctx, nil, time.Now().Add(wait))
+	}
+}
+
+func (d *Dispatcher) carryOut(ctx context.Context, del loop.Delivery) error {
+	ev, err := d.event(ctx, del.ID)
+	if err != nil {
+		return err
+	}
+	cmd, err := route.ParseCommand(said(ev), d.Settings().Route.ControlPrefix)
+	if err != nil {
+		return err
+	}
+	switch cmd.Verb {
+	case loop.VerbPause:
+		_, err = d.Pause(ctx, del.Item)
+	case loop.VerbResume:
+		_, err = d.Resume(ctx, del.Item)
+	}
+	if err != nil && !errors.Is(err, loop.ErrNotFound) { // closed meanwhile: nothing is left to be done
+		return err
+	}
+	return d.Journal.Write(ctx, func(tx *journal.Tx) error {
+		return d.Inbox.Move(tx, del.ID, inbox.Transition{State: loop.StateDone})
+	})
+}
+
+// said returns what a person wrote in an event.
+func said(ev loop.Event) string {
+	if ev.Kind == loop.KindPullRequestReview {
+		return ev.Review.Body
+	}
+	return ev.Comment.Body
+}

@@ -1,0 +1,262 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/inbox"
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/journal"
+)
+
+// Register links a conversation that exists already to a work item. ErrExists if the item has a session that is not
+// closed, unless r.Force, which closes that one as replaced, waits until its harness has ended, and leaves what is queued
+// to the new one. ErrExists too if another open session has the same conversation: two queues would write into it at once.
+func (d *Dispatcher) Register(ctx context.Context, r Registration) (loop.Session, []string, error) {
+	s, err := d.newSession(r)
+	if err != nil {
+		return loop.Session{}, nil, err
+	}
+	if r.Force {
+		if _, err := d.end(ctx, r.Item, loop.CloseReplaced, true); err != nil && !errors.Is(err, loop.ErrNotFound) {
+			return loop.Session{}, nil, err
+		}
+	}
+	now := time.Now()
+	s.ConversationAt = &now
+	if err := d.Sessions.Register(s); err != nil {
+		return loop.Session{}, nil, err
+	}
+	d.pokeAll()
+	d.registered(ctx, s, "a conversation of "+s.Harness+" is linked to "+s.WorkItem.Ref())
+	var warnings []string
+	if err := d.Available(s.Harness); err != nil {
+		warnings = append(warnings, err.Error())
+	}
+	if _, err := os.Stat(s.Cwd); err != nil {
+		warnings = append(warnings, fmt.Sprintf("folder %s: %v; events fail until it is there", s.Cwd, err))
+	}
+	return s, warnings, nil
+}
+
+func (d *Dispatcher) newSession(r Registration) (loop.Session, error) {
+	set := d.Settings()
+	if err := r.SessionID.Check(); err != nil {
+		return loop.Session{}, err
+	}
+	if !filepath.IsAbs(r.Cwd) {
+		return loop.Session{}, fmt.Errorf("folder %q is not absolute: %w", r.Cwd, loop.ErrInvalid)
+	}
+	if r.Runner == "" {
+		r.Runner = set.Runner
+	}
+	if r.Runner != loop.RunnerHeadless {
+		return loop.Session{}, fmt.Errorf("runner %q: only headless is there in this release: %w", r.Runner, loop.ErrInvalid)
+	}
+	if _, err := d.NewSessionID(r.Harness); err != nil {
+		return loop.Session{}, err
+	}
+	return loop.Session{
+		WorkItem: r.Item, Harness: r.Harness, HarnessSessionID: r.SessionID, Cwd: filepath.Clean(r.Cwd), Runner: r.Runner,
+		Status: loop.StatusActive, CreatedAt: time.Now().UTC(), RecentDeliveries: []loop.DeliveryID{}, PullRequests: []string{},
+	}, nil
+}
+
+func (d *Dispatcher) registered(ctx context.Context, s loop.Session, message string) {
+	d.Log.Log(ctx, loop.LogEvent{
+		Type: loop.LogSessionRegistered, Item: s.WorkItem, Message: message,
+		Fields: map[string]string{"harness": s.Harness, "harness_session_id": string(s.HarnessSessionID), "runner": string(s.Runner)},
+	})
+}
+
+// sessionFor returns the session that a lane's next run is for. A delivery that routing decided to spawn for gets one made,
+// which exists from then on, whatever becomes of the start.
+func (d *Dispatcher) sessionFor(ctx context.Context, w loop.WorkItem, first *job) (loop.Session, error) {
+	s, ok := d.Sessions.Find(w)
+	if ok && (s.Open() || !first.spawn) {
+		return s, nil
+	}
+	if !first.spawn {
+		return loop.Session{Status: loop.StatusClosed}, nil
+	}
+	set := d.Settings()
+	if set.SpawnWorkdir == "" {
+		return loop.Session{}, errors.New("no folder to start a session in: set routing.spawn_workdir")
+	}
+	id, err := d.NewSessionID(set.DefaultHarness)
+	if err != nil {
+		return loop.Session{}, err
+	}
+	s, err = d.newSession(Registration{Item: w, Harness: set.DefaultHarness, SessionID: id, Cwd: set.SpawnWorkdir})
+	if err != nil {
+		return loop.Session{}, err
+	}
+	s.Spawned = true
+	if err := d.Sessions.Register(s); err != nil {
+		return loop.Session{}, err
+	}
+	d.registered(ctx, s, "a session is made for "+w.Ref())
+	d.step("registered")
+	return s, nil
+}
+
+// Pause ends the running turn of an item's session and drops what is queued and what comes, until Resume.
+func (d *Dispatcher) Pause(ctx context.Context, w loop.WorkItem) (PauseResult, error) {
+	return d.pauseSession(ctx, w, "")
+}
+
+func (d *Dispatcher) pauseSession(ctx context.Context, w loop.WorkItem, reason string) (PauseResult, error) {
+	s, err := d.openSession(w)
+	if err != nil {
+		return PauseResult{}, err
+	}
+	now := time.Now().UTC()
+	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error {
+		if s.Status == loop.StatusActive {
+			s.Status, s.PauseReason, s.PausedAt = loop.StatusPaused, reason, &now
+		}
+		return nil
+	})
+	if err != nil {
+		return PauseResult{}, err
+	}
+	var res PauseResult
+	if res.Dropped, err = d.dropQueued(ctx, s.WorkItem, 0, loop.DropSessionPaused); err != nil {
+		return PauseResult{}, err
+	}
+	ended, err := d.endRun(ctx, s.WorkItem, loop.DropSessionPaused, 0)
+	if err != nil {
+		return PauseResult{}, err
+	}
+	res.RunEnded = ended.Found
+	res.Session, _ = d.Sessions.Find(s.WorkItem)
+	d.Log.Log(ctx, loop.LogEvent{
+		Type: loop.LogSessionPaused, Item: s.WorkItem, Message: s.WorkItem.Ref() + " is paused: its events are dropped until it is resumed",
+		Fields: map[string]string{"reason": reason},
+	})
+	return res, nil
+}
+
+// Resume lets events reach a paused session again.
+func (d *Dispatcher) Resume(ctx context.Context, w loop.WorkItem) (ResumeResult, error) {
+	s, err := d.openSession(w)
+	if err != nil {
+		return ResumeResult{}, err
+	}
+	var since time.Time
+	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error {
+		if s.PausedAt != nil {
+			since = *s.PausedAt
+		}
+		s.Status, s.PauseReason, s.PausedAt = loop.StatusActive, "", nil
+		return nil
+	})
+	if err != nil {
+		return ResumeResult{}, err
+	}
+	var res ResumeResult
+	if !since.IsZero() {
+		if res.Missed, err = d.Inbox.CountDropped(ctx, s.WorkItem, loop.DropSessionPaused, since); err != nil {
+			return ResumeResult{}, err
+		}
+	}
+	res.Session, _ = d.Sessions.Find(s.WorkItem)
+	d.Log.Log(ctx, loop.LogEvent{Type: loop.LogSessionResumed, Item: s.WorkItem, Message: s.WorkItem.Ref() + " takes events again"})
+	return res, nil
+}
+
+// openSession returns the active or paused session of an item.
+func (d *Dispatcher) openSession(w loop.WorkItem) (loop.Session, error) {
+	s, ok := d.Sessions.Find(w)
+	switch {
+	case !ok:
+		return s, fmt.Errorf("no session works on %s: %w", w, loop.ErrNotFound)
+	case !s.Open():
+		return s, fmt.Errorf("the session of %s is closed (%s): %w", w, s.CloseReason, loop.ErrNotFound)
+	}
+	return s, nil
+}
+
+// runaway pauses a session that has had its runs for this hour, and reports whether it did.
+func (d *Dispatcher) runaway(ctx context.Context, s loop.Session, now time.Time) bool {
+	runs, err := d.Inbox.RunsSince(ctx, s.WorkItem, now.Add(-time.Hour))
+	if err != nil {
+		d.trouble(ctx, "cannot count the runs of a session", err)
+		return true
+	}
+	if runs < d.Settings().MaxRunsPerHour {
+		return false
+	}
+	d.Logger.Warn("a session had too many runs in an hour and is paused", "item", s.WorkItem.Ref(), "runs", runs)
+	if _, err := d.pauseSession(ctx, s.WorkItem, loop.PausedRunaway); err != nil {
+		d.trouble(ctx, "cannot pause a session that runs away", err)
+	}
+	return true
+}
+
+// Redeliver makes a failed delivery due now with its tries anew; a done or dropped one only with force.
+func (d *Dispatcher) Redeliver(ctx context.Context, id loop.DeliveryID, force bool) (loop.Delivery, error) {
+	err := d.Journal.Write(ctx, func(tx *journal.Tx) error { return d.Inbox.Redeliver(tx, id, force) })
+	if err != nil {
+		return loop.Delivery{}, err
+	}
+	return d.Inbox.Get(ctx, id)
+}
+
+// drop ends deliveries of a lane with a reason.
+func (d *Dispatcher) drop(ctx context.Context, l *lane, jobs []*job, reason string) {
+	d.mu.Lock()
+	l.take(jobs)
+	d.mu.Unlock()
+	if err := d.writeDrops(ctx, l.item, jobs, reason); err != nil {
+		d.trouble(ctx, "cannot write that deliveries are dropped", err)
+		for _, j := range jobs {
+			d.enqueue(l.item, j)
+		}
+	}
+}
+
+// dropQueued drops what is queued for an item and arrived before seq; 0 is all. It returns how many these were.
+func (d *Dispatcher) dropQueued(ctx context.Context, w loop.WorkItem, before int64, reason string) (int, error) {
+	d.mu.Lock()
+	var jobs []*job
+	if l := d.lanes[w.Key()]; l != nil {
+		for _, j := range l.jobs {
+			if before == 0 || j.seq < before {
+				jobs = append(jobs, j)
+			}
+		}
+		l.take(jobs)
+		l.poke()
+	}
+	d.mu.Unlock()
+	if err := d.writeDrops(ctx, w, jobs, reason); err != nil {
+		for _, j := range jobs {
+			d.enqueue(w, j)
+		}
+		return 0, err
+	}
+	return len(jobs), nil
+}
+
+func (d *Dispatcher) writeDrops(ctx context.Context, w loop.WorkItem, jobs []*job, reason string) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	return d.Journal.Write(ctx, func(tx *journal.Tx) error {
+		for _, j := range jobs {
+			if err := d.Inbox.Move(tx, j.id, inbox.Transition{State: loop.StateDropped, Reason: reason, Attempts: j.attempts}); err != nil {
+				return err
+			}
+			ev := loop.LogEvent{Type: loop.LogDeliveryDropped, Item: w, Delivery: j.id, Fields: map[string]string{"reason": reason}}
+			if err := d.Log.Append(tx, ev); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
