@@ -59,7 +59,8 @@ var (
 func checkPrompt(t interface {
 	Helper()
 	Errorf(format string, args ...any)
-}, text string, events int) {
+}, text string, events int,
+) {
 	t.Helper()
 	if !utf8.ValidString(text) {
 		t.Errorf("not valid UTF-8: %q", text)

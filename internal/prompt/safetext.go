@@ -26,32 +26,29 @@ func visible(s string) string {
 		switch {
 		case r == '\n' || r == '\t':
 			return r
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(invisible, r):
+		case unicode.IsControl(r) || invisible(r):
 			return -1
 		}
 		return r
 	}, s)
 }
 
-// invisible are the characters that show nothing and that are no format characters by category: fillers, variation
-// selectors, and the unassigned rest of the planes' special blocks.
-var invisible = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{Lo: 0x034F, Hi: 0x034F, Stride: 1}, // combining grapheme joiner
-		{Lo: 0x115F, Hi: 0x1160, Stride: 1}, // Hangul fillers
-		{Lo: 0x17B4, Hi: 0x17B5, Stride: 1}, // Khmer inherent vowels
-		{Lo: 0x180B, Hi: 0x180F, Stride: 1}, // Mongolian selectors
-		{Lo: 0x2060, Hi: 0x206F, Stride: 1},
-		{Lo: 0x2800, Hi: 0x2800, Stride: 1}, // Braille blank
-		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, // Hangul filler
-		{Lo: 0xFE00, Hi: 0xFE0F, Stride: 1}, // variation selectors
-		{Lo: 0xFFA0, Hi: 0xFFA0, Stride: 1}, // half-width Hangul filler
-		{Lo: 0xFFF0, Hi: 0xFFFB, Stride: 1},
-	},
-	R32: []unicode.Range32{
-		{Lo: 0x1D173, Hi: 0x1D17A, Stride: 1}, // musical format characters
-		{Lo: 0xE0000, Hi: 0xE0FFF, Stride: 1}, // tags, more variation selectors
-	},
+// invisible reports whether r shows nothing: format characters (zero width, direction, tags), fillers, variation selectors
+// and what is reserved for more of them.
+func invisible(r rune) bool {
+	switch {
+	case unicode.Is(unicode.Cf, r):
+	case r == 0x034F: // combining grapheme joiner
+	case r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0: // Hangul fillers
+	case r == 0x17B4, r == 0x17B5: // Khmer inherent vowels
+	case r >= 0x180B && r <= 0x180F: // Mongolian selectors
+	case r >= 0x2060 && r <= 0x206F, r >= 0xFFF0 && r <= 0xFFFB, r >= 0xE0000 && r <= 0xE0FFF:
+	case r == 0x2800: // Braille blank
+	case r >= 0xFE00 && r <= 0xFE0F: // variation selectors
+	default:
+		return false
+	}
+	return true
 }
 
 const (

@@ -13,7 +13,7 @@ func Summary(e loop.Event) string {
 	if e.Kind.CI() {
 		return words(spaced(eventName(e.Kind)), spaced(matching(actionPattern, e.CI.Conclusion)), "on", place(e))
 	}
-	what := []string{spaced(eventName(e.Kind)), unless(e.Action, ""), "on", place(e)}
+	var what []string
 	switch e.Kind {
 	case loop.KindIssueComment:
 		what = []string{"comment", unless(e.Action, "created"), "on", place(e)}
@@ -25,6 +25,8 @@ func Summary(e loop.Event) string {
 		what = []string{"issue", place(e), unless(e.Action, "")}
 	case loop.KindPullRequest:
 		what = []string{"pull request", place(e), unless(e.Action, "")}
+	default:
+		what = []string{spaced(eventName(e.Kind)), unless(e.Action, ""), "on", place(e)}
 	}
 	return words(words(what...), "by", login(e.Actor))
 }
