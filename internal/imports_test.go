@@ -61,7 +61,7 @@ var rooms = []struct {
 
 	// For tests alone: no row above names these.
 	{"github/githubtest", "loop github sys/*", "it imitates GitHub, which does not know Loop"},
-	{"harness/harnesstest", "loop harness sys/*", "it imitates agents, which do not know Loop"},
+	{"harness/claudetest", "loop harness sys/*", "it imitates agents, which do not know Loop"},
 	{"e2e", "app cli loop proto/loop/v1 hooks config sys/*", "whole-program tests see what a person sees: the programs and the socket"},
 }
 
@@ -72,10 +72,10 @@ var owners = []struct {
 	instead string
 }{
 	{"os/exec", "sys/proc e2e", "start children with sys/proc: a group of their own, a deadline, capped output"},
-	{"os/signal", "app cli", "take a context: app and cli turn signals into one"},
+	{"os/signal", "app cli harness/claudetest", "take a context: app and cli turn signals into one"},
 	{"modernc.org/sqlite", "sys/journal", "SQLite is opened in one place: take a journal"},
 	{"github.com/pelletier/go-toml/v2", "config", "settings are read in one place: take Options"},
-	{"testing", "github/githubtest harness/harnesstest e2e", "testing must not be linked into the programs"},
+	{"testing", "github/githubtest harness/claudetest e2e", "testing must not be linked into the programs"},
 }
 
 // above are the packages outside internal, which its map leaves out.

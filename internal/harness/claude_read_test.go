@@ -128,11 +128,13 @@ func TestReadHeld(t *testing.T) {
 			"usage limit of an older version", bad(apiError("null", "null", "Claude AI usage limit reached|1796040000")),
 			until(held(loop.HeldUsageLimit, "Claude AI usage limit reached|1796040000"), time.Unix(1796040000, 0)),
 		},
+		{"usage limit in other words", bad(apiError("429", `"usage_limit_reached"`, "no more")), held(loop.HeldUsageLimit, "no more")},
 		{"no credit", bad(apiError("400", "null", "Credit balance is too low")), held(loop.HeldUsageLimit, "Credit balance is too low")},
 		{
 			"no connection", bad(apiError("null", `"connection_failed"`, "API Error: Connection refused (ECONNREFUSED)")),
 			held(loop.HeldUnreachable, "API Error: Connection refused (ECONNREFUSED)"),
 		},
+		{"no connection in other words", bad(apiError("null", `"connection_failed"`, "cut")), held(loop.HeldUnreachable, "cut")},
 		{"held as its time ran out", harness.Exit{End: harness.TimedOut, Stdout: []byte(apiError("401", "null", "no"))}, held(loop.HeldNotLoggedIn, "no")},
 	})
 }
@@ -172,6 +174,10 @@ func TestReadFailure(t *testing.T) {
 		},
 		{"too much", harness.Exit{Stdout: bytes.Repeat([]byte("x"), 1<<20), Cut: true}, failed("claude printed more than Loop keeps, and no answer in it")},
 		{"bad flag", complaint("warning: old\nerror: unknown option '--bogus'\n"), failed("claude ended with exit status 1: error: unknown option '--bogus'")},
+		{
+			"a complaint of no consequence", harness.Exit{Stderr: []byte("No conversation found with session ID: x")},
+			failed("claude ended with exit status 0: No conversation found with session ID: x"),
+		},
 		{"ended from outside", harness.Exit{Signal: syscall.SIGTERM}, failed("claude ended with signal terminated and printed nothing")},
 		{"id in use", complaint("Error: Session ID " + conversation + " is already in use.\n"), loop.Outcome{
 			Kind: loop.RunFailed, Reason: loop.FailedIDInUse, Detail: "Error: Session ID " + conversation + " is already in use.",
@@ -223,6 +229,7 @@ func TestResetTimes(t *testing.T) {
 		{"hit your session limit · resets 9am (Europe/Berlin)", time.Date(2026, 12, 1, 9, 0, 0, 0, berlin)},
 		{"hit your session limit · resets 12am", time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
 		{"hit your weekly limit · resets Dec 2, 4:09pm (UTC)", time.Date(2026, 12, 2, 16, 9, 0, 0, time.UTC)},
+		{"hit your weekly limit · resets Jan 1 at 8am (UTC)", time.Date(2027, 1, 1, 8, 0, 0, 0, time.UTC)},
 		{"hit your weekly limit · resets Jan 1 at 12pm (UTC)", time.Time{}}, // 32 days and more
 		{"hit your weekly limit · resets Dec 31, 2026, 3pm (UTC)", time.Date(2026, 12, 31, 15, 0, 0, 0, time.UTC)},
 		{"5-hour limit reached ∙ resets 3pm", time.Date(2026, 11, 30, 15, 0, 0, 0, time.UTC)},

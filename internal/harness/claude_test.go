@@ -181,8 +181,9 @@ func TestMissingProgram(t *testing.T) {
 
 // The program is looked for where the agent itself would look, and never in the folder that it works in.
 func TestProgramIsFoundInTheAgentsPath(t *testing.T) {
-	t.Parallel()
+	// Not parallel: the working folder is the process's.
 	daemon, agents, cwd := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Chdir(cwd)
 	program(t, daemon, "claude")
 	program(t, cwd, "claude")
 	want := program(t, agents, "claude")
