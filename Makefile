@@ -9,12 +9,15 @@ TOOLS   := $(CACHE)/bin
 GO      ?= go
 PREFIX  ?= $(HOME)/.local
 FUZZTIME ?= 10s
+# The Claude Code that the tests are run with.
+CLAUDE_VERSION = 2.1.332
+CLAUDE  := $(CACHE)/claude-$(CLAUDE_VERSION)/node_modules/.bin/claude
 # What the API may not break: a commit.
 BASE    ?= main
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test e2e fuzz bench scenarios generate lint fmt check \
-	vet fix-check generate-check breaking need-go need-cc
+.PHONY: help build install test e2e e2e-claude fuzz bench scenarios generate lint fmt check \
+	vet fix-check generate-check breaking need-go need-cc need-npm
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +42,9 @@ test: need-go need-cc ## run every test with the race detector, in shuffled orde
 
 e2e: need-go need-cc ## run only the whole-program tests, each time anew
 	$(GO) test -race -shuffle=on -count=1 -timeout 15m ./internal/e2e/...
+
+e2e-claude: $(CLAUDE) need-go ## run the tests with the real Claude Code, from npm, and a model API of our own
+	LOOP_CLAUDE=$(CLAUDE) $(GO) test -count=1 -timeout 15m -parallel 2 -run '^TestReal' ./internal/...
 
 fuzz: need-go ## give each fuzz target FUZZTIME (10s)
 	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal | sed 's/:func /:/' | sort | \
@@ -103,6 +109,10 @@ $(TOOLS)/buf: internal/tools/buf/go.mod | need-go
 $(TOOLS)/golangci-lint: internal/tools/lint/go.mod | need-go
 	cd internal/tools/lint && GOBIN=$(TOOLS) $(GO) install -trimpath tool && touch $@
 
+$(CLAUDE): | need-npm
+	npm install --prefix $(CACHE)/claude-$(CLAUDE_VERSION) --no-audit --no-fund @anthropic-ai/claude-code@$(CLAUDE_VERSION)
+	@$@ --version
+
 need-go:
 	@$(GO) version >/dev/null 2>&1 || { echo "Go is missing: install 1.26 or later (go.dev/dl)" >&2; exit 1; }
 
@@ -116,3 +126,6 @@ need-cc:
 		exit 1; }
 	@git --version >/dev/null 2>&1 || { \
 		echo "git is missing, which the tests run: apt-get install git, dnf install git or xcode-select --install" >&2; exit 1; }
+
+need-npm:
+	@npm --version >/dev/null 2>&1 || { echo "npm is missing, which installs Claude Code: install Node.js 22 or later (nodejs.org)" >&2; exit 1; }
