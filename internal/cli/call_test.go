@@ -130,6 +130,8 @@ func TestTimeout(t *testing.T) {
 	f.start(t)
 	for _, tt := range []struct{ args, stderr string }{
 		{"status", "loopctl: loopd did not answer within 50ms (--timeout waits longer)\n"},
+		{"events", "loopctl: loopd did not answer within 50ms (--timeout waits longer)\n"},
+		{"logs a/b#1", "loopctl: loopd did not answer within 50ms (--timeout waits longer)\n"},
 		{
 			"sessions close acme/shop#15",
 			"loopctl: closing github:acme/shop#15 goes on, but its harness had not ended within 50ms: see loopctl sessions show github:acme/shop#15\n",

@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os/signal"
 	"strings"
 	"syscall"
 	"time"
+
+	"google.golang.org/grpc"
 
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
@@ -42,7 +42,7 @@ func (e events) Run(ctx context.Context, c *client, out *printer) error {
 	}
 	req := &loopv1.EventsRequest{Follow: e.Follow, WorkItem: ref, Type: e.Type, AfterSeq: e.After}
 	if !e.Follow {
-		return stream(ctx, c, out, req)
+		return show(ctx, c, out, req)
 	}
 	return follow(ctx, c, out, req)
 }
@@ -59,7 +59,7 @@ func follow(ctx context.Context, c *client, out *printer, req *loopv1.EventsRequ
 	defer stop()
 	for tries := 0; ; tries++ {
 		begun := time.Now()
-		err := stream(ctx, c, out, req)
+		err := show(ctx, c, out, req)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -77,25 +77,15 @@ func follow(ctx context.Context, c *client, out *printer, req *loopv1.EventsRequ
 	}
 }
 
-// stream prints events until the daemon ends the stream, and moves req behind the last one.
-func stream(ctx context.Context, c *client, out *printer, req *loopv1.EventsRequest) error {
-	events, err := c.Events(ctx, req)
-	if err != nil {
-		return err
+// show prints events until the daemon ends the stream, and moves req behind the last one.
+func show(ctx context.Context, c *client, out *printer, req *loopv1.EventsRequest) error {
+	open := func(ctx context.Context) (grpc.ServerStreamingClient[loopv1.EventsResponse], error) {
+		return c.Events(ctx, req)
 	}
-	for {
-		answer, err := events.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := printEvent(out, eventOf(answer)); err != nil {
-			return err
-		}
+	return receive(ctx, c.link, req.GetFollow(), open, func(answer *loopv1.EventsResponse) error {
 		req.AfterSeq = answer.GetSeq()
-	}
+		return printEvent(out, eventOf(answer))
+	})
 }
 
 func printEvent(out *printer, e eventShape) error {

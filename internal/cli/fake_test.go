@@ -93,6 +93,7 @@ func answer[T any](ctx context.Context, f *fake, req proto.Message, resp *T) (*T
 	f.mu.Unlock()
 	if f.hang {
 		<-ctx.Done()
+		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	if f.fail != nil {
 		return nil, f.fail
@@ -225,7 +226,7 @@ func (f fakeDeliveries) List(ctx context.Context, req *loopv1.ListDeliveriesRequ
 func (f fakeDeliveries) Get(ctx context.Context, req *loopv1.GetDeliveryRequest) (*loopv1.GetDeliveryResponse, error) {
 	resp := &loopv1.GetDeliveryResponse{Delivery: f.deliveries()[0]}
 	if req.GetBody() && req.GetId() != "pruned" {
-		resp.Body = []byte(`{"action": "created", "comment": {"body": "\u001b <b> é"}}`)
+		resp.Body = []byte(`{"action": "created", "comment": {"body": "\u001b <b> é ` + "\u009b" + `31m"}}`)
 	}
 	return answer(ctx, f.fake, req, resp)
 }

@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os/signal"
 	"syscall"
+
+	"google.golang.org/grpc"
 
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
@@ -40,22 +40,16 @@ func (l logs) Run(ctx context.Context, c *client, out *printer) error {
 		defer stop()
 		ctx = following
 	}
-	pieces, err := c.Transcript(ctx, &loopv1.TranscriptRequest{WorkItem: item.Ref(), Follow: l.Follow})
-	if err != nil {
-		return err
+	open := func(ctx context.Context) (grpc.ServerStreamingClient[loopv1.TranscriptResponse], error) {
+		return c.Transcript(ctx, &loopv1.TranscriptRequest{WorkItem: item.Ref(), Follow: l.Follow})
 	}
-	for {
-		piece, err := pieces.Recv()
-		switch {
-		case errors.Is(err, io.EOF), l.Follow && ctx.Err() != nil:
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := printPiece(out, piece.GetText()); err != nil {
-			return err
-		}
+	err = receive(ctx, c.link, l.Follow, open, func(piece *loopv1.TranscriptResponse) error {
+		return printPiece(out, piece.GetText())
+	})
+	if l.Follow && ctx.Err() != nil {
+		return nil
 	}
+	return err
 }
 
 func printPiece(out *printer, text string) error {

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/loop-daemon/loop/internal/cli"
 )
 
 const howToStart = "Start it with: loopd\nOr name the socket of one that runs, with --socket PATH or $LOOP_SOCKET.\n"
@@ -80,8 +83,16 @@ func TestRestart(t *testing.T) {
 	if r := loopctl(t.Context(), f.env(), "", quietly...); r != (result{}) {
 		t.Errorf("register --quiet without a daemon: %+v", r)
 	}
-	came := make(chan result, 1)
-	go func() { came <- loopctl(t.Context(), f.env(), "", "reload", "-o", "json") }()
+	looks, came := make(chan struct{}, 10), make(chan result, 1)
+	go func() {
+		var out, err bytes.Buffer
+		code := cli.Main(t.Context(), []string{"reload"}, nil, &out, &err, func(string) string {
+			looks <- struct{}{}
+			return f.socket
+		})
+		came <- result{code, out.String(), err.String()}
+	}()
+	<-looks // it is about to try
 	f.start(t)
 	if r := <-came; r.Code != 0 {
 		t.Errorf("exit code %d: %s", r.Code, r.Stderr)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
 // version prints the build.
@@ -29,7 +30,7 @@ type build struct {
 
 func (b build) String() string {
 	s := b.Version
-	if b.Commit != nil {
+	if b.Commit != nil && !strings.Contains(s, (*b.Commit)[:min(12, len(*b.Commit))]) {
 		s += fmt.Sprintf(" (%.12s)", *b.Commit)
 	}
 	return s + " " + b.Go + " " + b.Platform
