@@ -175,7 +175,8 @@ func TestReadFailure(t *testing.T) {
 		{"too much", harness.Exit{Stdout: bytes.Repeat([]byte("x"), 1<<20), Cut: true}, failed("claude printed more than Loop keeps, and no answer in it")},
 		{"bad flag", complaint("warning: old\nerror: unknown option '--bogus'\n"), failed("claude ended with exit status 1: error: unknown option '--bogus'")},
 		{
-			"a complaint of no consequence", harness.Exit{Stderr: []byte("No conversation found with session ID: x")},
+			"a complaint of no consequence",
+			harness.Exit{Stderr: []byte("No conversation found with session ID: x")},
 			failed("claude ended with exit status 0: No conversation found with session ID: x"),
 		},
 		{"ended from outside", harness.Exit{Signal: syscall.SIGTERM}, failed("claude ended with signal terminated and printed nothing")},
