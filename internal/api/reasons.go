@@ -1,0 +1,48 @@
+package api
+
+import "github.com/loop-daemon/loop/internal/loop"
+
+// meaning is a reason in a person's words, and what that person can do about it; next is empty where nothing is to be done.
+type meaning struct{ why, next string }
+
+const byForce = "to have it run all the same: loopctl deliveries redeliver --force {id}"
+
+// meanings has a row for each reason that a delivery can be dropped, waiting or failed for.
+var meanings = map[string]meaning{
+	loop.DropRoutingOff:    {"routing is switched off: deliveries are stored and nothing more", "set routing.enabled = true"},
+	loop.DropEventOff:      {"events of this type are not enabled", "add the type to webhook.events"},
+	loop.DropDuplicate:     {"this was handled already, under another delivery", ""},
+	loop.DropNoItem:        {"it concerns no issue and no pull request that Loop knows of", ""},
+	loop.DropUndecodable:   {"its body could not be understood", "look at the body: loopctl deliveries show {id} --body"},
+	loop.DropPing:          {"it is GitHub's test of the webhook, which has arrived; nothing is to be done", ""},
+	loop.DropSelfAuthored:  {"Loop wrote it itself, and would only be talking to itself", ""},
+	loop.DropOwnAction:     {"Loop did it itself", ""},
+	loop.DropUnauthorized:  {"the person who did it may not steer an agent", "add the login to routing.authorized_users if they may; later events then count"},
+	loop.DropUntrustedCI:   {"no authorized person has acted on the pull request that this check is of", "comment on the pull request, or let its session declare it"},
+	loop.DropStaleSHA:      {"the check is of a commit that is no longer the newest of its pull request", ""},
+	loop.DropEdited:        {"an edited or deleted comment is no new instruction", "write a new comment"},
+	loop.DropAmbiguous:     {"the comment holds two different commands, so neither was carried out", "write a comment with one of them"},
+	loop.DropControlOff:    {"commands in comments are switched off", "set routing.control.enabled = true"},
+	loop.DropNotDelivered:  {"events of this kind and action do not reach an agent", "see routing.deliver in loop.toml to change that"},
+	loop.DropSessionPaused: {"the session is paused", "loopctl sessions resume --work-item {ref} lets later events through; " + byForce},
+	loop.DropUnmatched:     {"no session works on it, and none is started for events without one", "register a session, or set routing.spawn_on_unmatched"},
+	loop.DropNotLabeled:    {"no session works on it, and it does not have the label that starts one", "put the label routing.auto_execute_label on it"},
+	loop.DropSpawnedBefore: {"a session was started for this label before", "take the label off and put it on again to start another"},
+	loop.DropStopped:       {"work on it was stopped by command", "a comment with the start command lifts that"},
+	loop.DropItemClosed:    {"its work item was closed before its turn came", ""},
+	loop.DropStaleClose:    {"the item was reopened since, or the session began after it was closed", ""},
+	loop.DropNoSession:     {"there is no session that it could act on", ""},
+	loop.DropUnproven:      {"the item that it seems to concern, by the name of a branch, does not exist", ""},
+	loop.DropUntrustedLink: {"a pull request that was closed without a merge names the item, but its branch is a stranger's: that ends nothing", "loopctl sessions close --work-item {ref} ends the session all the same"},
+	loop.DropOtherPull:     {"another pull request for the item is open, so its session goes on", ""},
+	loop.DropLinkedOff:     {"the configuration does not let this pull request end the sessions of the issues that it is linked to", "see routing.close_linked"},
+	loop.DropSessionGone:   {"the session that it was queued for was closed or replaced", byForce},
+
+	loop.WaitBackoff: {"a try did not succeed, and the next one has its time", "to try now: loopctl deliveries redeliver {id}"},
+	loop.WaitHarness: {"its harness as a whole cannot work now; it waits uncounted until that is over", "loopctl status says what the harness is waiting for"},
+	loop.WaitRun:     {"a run from before loopd was restarted is still alive; its answer will count", ""},
+
+	loop.FailTimeout:  {"the harness was given all its time and did not finish", "raise routing.dispatch_timeout_seconds if it needs more, then loopctl deliveries redeliver {id}"},
+	loop.FailAttempts: {"every try failed", "mend what the last error says, then loopctl deliveries redeliver {id}"},
+	loop.FailClose:    {"the session could not be closed", "mend what the error says, then loopctl deliveries redeliver {id}"},
+}
