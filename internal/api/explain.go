@@ -179,7 +179,11 @@ func (a *account) session(w loop.WorkItem) {
 		return
 	}
 	now := a.o.Dispatcher.Activity(w)
-	a.say("It is %s now, with %d more to come.", now.State, now.Queued)
+	line = "It is " + now.State + " now"
+	if now.Queued > 0 {
+		line += fmt.Sprintf(", and %d more wait for it", now.Queued)
+	}
+	a.say("%s.", line)
 	for _, h := range a.o.Dispatcher.Holds() {
 		if h.Harness == s.Harness {
 			a.say("%s cannot work until about %s: %s (%s).", h.Harness, clock(h.Until), h.Reason, h.Detail)
@@ -206,7 +210,7 @@ func (a *account) runs(ctx context.Context, d loop.Delivery) error {
 func (a *account) run(r inbox.Run) {
 	line := fmt.Sprintf("Run %s began at %s", r.ID, clock(r.StartedAt))
 	if others := len(r.Deliveries) - 1; others > 0 {
-		line += fmt.Sprintf(", for %d other deliveries as well", others)
+		line += fmt.Sprintf(" with %d more", others)
 	}
 	if r.EndedAt.IsZero() {
 		a.say("%s, and goes on.", line)
