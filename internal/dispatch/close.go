@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -143,7 +144,7 @@ func (d *Dispatcher) closeOne(ctx context.Context, del loop.Delivery, c loop.Clo
 	if ended.Found {
 		d.Log.Log(ctx, loop.LogEvent{
 			Type: loop.LogHarnessTerminated, Item: s.WorkItem, Delivery: del.ID, Message: "the harness of " + s.WorkItem.Ref() + " was ended",
-			Fields: map[string]string{"killed": fmt.Sprint(ended.Killed)},
+			Fields: map[string]string{"killed": strconv.FormatBool(ended.Killed)},
 		})
 	}
 	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error { s.Ending = loop.EndingNone; return nil })
@@ -171,7 +172,7 @@ func (d *Dispatcher) closeRecord(ctx context.Context, del loop.Delivery, c loop.
 	s, _ = d.Sessions.Find(c.Item)
 	ev := loop.LogEvent{
 		Type: loop.LogSessionAutoclosed, Item: s.WorkItem, Delivery: del.ID, Message: fmt.Sprintf("the session of %s is closed: %s", s.WorkItem, c.Reason),
-		Fields: map[string]string{"reason": string(c.Reason), "merged": fmt.Sprint(c.Merged)},
+		Fields: map[string]string{"reason": string(c.Reason), "merged": strconv.FormatBool(c.Merged)},
 	}
 	if del.Source == loop.SourceCommand {
 		ev.Type = loop.LogSessionClosed

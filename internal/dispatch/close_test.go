@@ -12,6 +12,7 @@ import (
 )
 
 func TestClosingTheIssueEndsItsSession(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))
@@ -23,7 +24,7 @@ func TestClosingTheIssueEndsItsSession(t *testing.T) {
 			t.Fatalf("session is %s (%s), ending %q", s.Status, s.CloseReason, s.Ending)
 		}
 		time.Sleep(29 * time.Second)
-		if run.terminated {
+		if run.terminated.Load() {
 			t.Fatal("the running turn was not given its time")
 		}
 		time.Sleep(2 * time.Second)
@@ -38,6 +39,7 @@ func TestClosingTheIssueEndsItsSession(t *testing.T) {
 }
 
 func TestATurnThatEndsInTimeIsDone(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		turn := h.comment(15, nth(1))
@@ -50,6 +52,7 @@ func TestATurnThatEndsInTimeIsDone(t *testing.T) {
 }
 
 func TestAMergedPullRequestEndsTheSessionOfItsIssue(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		id := h.arrive("pull_request", githubtest.PullRequest("closed", "mallory", githubtest.Item{
@@ -63,6 +66,7 @@ func TestAMergedPullRequestEndsTheSessionOfItsIssue(t *testing.T) {
 }
 
 func TestAStrangersClosedForkEndsNothing(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.arrive("pull_request", githubtest.PullRequest("closed", "mallory", githubtest.Item{
@@ -75,6 +79,7 @@ func TestAStrangersClosedForkEndsNothing(t *testing.T) {
 }
 
 func TestAPausedSessionIsClosedToo(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		_, err := h.d.Pause(t.Context(), shop15)
@@ -87,6 +92,7 @@ func TestAPausedSessionIsClosedToo(t *testing.T) {
 }
 
 func TestCloseByHandWaitsForTheHarness(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))
@@ -104,6 +110,7 @@ func TestCloseByHandWaitsForTheHarness(t *testing.T) {
 }
 
 func TestAnAgentThatClosesItsOwnSessionIsAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		turn := h.comment(15, nth(1))
@@ -111,7 +118,7 @@ func TestAnAgentThatClosesItsOwnSessionIsAnsweredAtOnce(t *testing.T) {
 		_, err := h.d.Close(t.Context(), shop15, false)
 		h.must(err)
 		synctest.Wait()
-		if run.terminated {
+		if run.terminated.Load() {
 			t.Fatal("the agent was ended while it said goodbye")
 		}
 		run.done()
@@ -123,6 +130,7 @@ func TestAnAgentThatClosesItsOwnSessionIsAnsweredAtOnce(t *testing.T) {
 }
 
 func TestACloseGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))
@@ -140,6 +148,7 @@ func TestACloseGoesOnAfterARestart(t *testing.T) {
 }
 
 func TestReplacingLeavesTheQueueToTheNewSession(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		running := h.comment(15, nth(1))
@@ -161,6 +170,7 @@ func TestReplacingLeavesTheQueueToTheNewSession(t *testing.T) {
 }
 
 func TestPauseEndsTheTurnAndResumeSaysWhatWasMissed(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		turn := h.comment(15, nth(1))
@@ -186,6 +196,7 @@ func TestPauseEndsTheTurnAndResumeSaysWhatWasMissed(t *testing.T) {
 }
 
 func TestACloseThatCannotWaitSaysThatItGoesOn(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))

@@ -10,6 +10,7 @@ import (
 )
 
 func TestACommentResumesTheSession(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		s := h.register(shop15)
 		id := h.comment(15, "please fix the door")
@@ -29,6 +30,7 @@ func TestACommentResumesTheSession(t *testing.T) {
 }
 
 func TestOneRunAtATimePerSessionAndWhatGathersIsJoined(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))
@@ -46,6 +48,7 @@ func TestOneRunAtATimePerSessionAndWhatGathersIsJoined(t *testing.T) {
 }
 
 func TestABurstWaitsForCompany(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))
@@ -59,6 +62,7 @@ func TestABurstWaitsForCompany(t *testing.T) {
 }
 
 func TestSessionsRunBesideEachOtherUpToTheBound(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		for n := 1; n <= 5; n++ {
 			h.register(shop15.Sibling(n))
@@ -75,6 +79,7 @@ func TestSessionsRunBesideEachOtherUpToTheBound(t *testing.T) {
 }
 
 func TestAFailureIsTriedAgainThenGivenUp(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.register(shop15.Sibling(16))
@@ -101,6 +106,7 @@ func TestAFailureIsTriedAgainThenGivenUp(t *testing.T) {
 }
 
 func TestWhatFailedIsRedelivered(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		id, body := loop.DeliveryID("11111111-1111-4111-8111-111111111111"), commentBody(15, "again")
@@ -125,6 +131,7 @@ func TestWhatFailedIsRedelivered(t *testing.T) {
 }
 
 func TestGitHubsRedeliveryOfOneInBackoffIsDueNow(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		id, body := loop.DeliveryID("22222222-2222-4222-8222-222222222222"), commentBody(15, "again")
@@ -140,6 +147,7 @@ func TestGitHubsRedeliveryOfOneInBackoffIsDueNow(t *testing.T) {
 }
 
 func TestAJoinedRunThatFailsIsSplit(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))
@@ -160,6 +168,7 @@ func TestAJoinedRunThatFailsIsSplit(t *testing.T) {
 }
 
 func TestOneInBackoffStepsAsideAndComesBackAtTheHead(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		one := h.comment(15, nth(1))
@@ -181,6 +190,7 @@ func TestOneInBackoffStepsAsideAndComesBackAtTheHead(t *testing.T) {
 }
 
 func TestTheSameFactIsActedOnOnce(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		body := commentBody(15, "once")
@@ -194,6 +204,7 @@ func TestTheSameFactIsActedOnOnce(t *testing.T) {
 }
 
 func TestASessionThatRunsAwayIsPaused(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		for n := range 3 {
@@ -210,6 +221,7 @@ func TestASessionThatRunsAwayIsPaused(t *testing.T) {
 }
 
 func TestAnActorWhoIsNoLongerListedIsNotHeard(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))

@@ -10,6 +10,7 @@ import (
 var loggedOut = loop.Outcome{Kind: loop.RunHeld, Reason: loop.HeldNotLoggedIn, Detail: "Not logged in"}
 
 func TestAHeldHarnessHoldsAllItsDeliveriesUncounted(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.register(shop15.Sibling(16))
@@ -43,6 +44,7 @@ func TestAHeldHarnessHoldsAllItsDeliveriesUncounted(t *testing.T) {
 }
 
 func TestAHoldLastsUntilTheTimeThatTheHarnessNamed(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))
@@ -55,6 +57,7 @@ func TestAHoldLastsUntilTheTimeThatTheHarnessNamed(t *testing.T) {
 }
 
 func TestAHoldSurvivesNoRestartButItsDeliveriesDo(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		id := h.comment(15, nth(1))

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,7 +197,7 @@ type stage struct {
 type scene struct {
 	loop.Handover
 	end        chan loop.Outcome
-	terminated bool
+	terminated atomic.Bool
 }
 
 func newStage() *stage { return &stage{live: map[loop.RunID]*scene{}} }
@@ -242,11 +243,17 @@ func (s *stage) Terminate(_ context.Context, run loop.RunID) (loop.Termination, 
 	if sc == nil {
 		return loop.Termination{}, nil
 	}
-	if !sc.terminated {
-		sc.terminated = true
+	if sc.terminated.CompareAndSwap(false, true) {
 		sc.end <- loop.Outcome{Kind: loop.RunEnded}
 	}
 	return loop.Termination{Found: true}, nil
+}
+
+// forget makes that no run lives, as if none had been started.
+func (s *stage) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.live)
 }
 
 // on returns the runs that go on, in the order in which they began.

@@ -13,6 +13,7 @@ import (
 )
 
 func TestARunThatLivesOnIsAdoptedAndItsAnswerCounts(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		id := h.comment(15, nth(1))
@@ -34,11 +35,12 @@ func TestARunThatLivesOnIsAdoptedAndItsAnswerCounts(t *testing.T) {
 }
 
 func TestARunThatNeverBeganIsBegunUncounted(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		id := h.comment(15, nth(1))
 		h.only()
-		h.runner.live = map[loop.RunID]*scene{} // as if loopd had died before the harness was started
+		h.runner.forget() // as if loopd had died before the harness was started
 		h.restart()
 		h.only().done()
 		if d := h.is(id, loop.StateDone, ""); d.Attempts != 1 {
@@ -48,6 +50,7 @@ func TestARunThatNeverBeganIsBegunUncounted(t *testing.T) {
 }
 
 func TestARunThatWasCutOffIsCountedAndTheRetrySaysSo(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		id := h.comment(15, nth(1))
@@ -55,7 +58,7 @@ func TestARunThatWasCutOffIsCountedAndTheRetrySaysSo(t *testing.T) {
 		h.runner.lost = true
 		h.restart()
 		h.is(id, loop.StateWaiting, loop.WaitBackoff)
-		h.runner.live = map[loop.RunID]*scene{}
+		h.runner.forget()
 		time.Sleep(5 * time.Minute)
 		h.told(h.only(), "cut off", nth(1))
 		h.only().done()
@@ -66,6 +69,7 @@ func TestARunThatWasCutOffIsCountedAndTheRetrySaysSo(t *testing.T) {
 }
 
 func TestQueuedDeliveriesKeepTheirOrderAndTriesOverARestart(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		one, two := h.comment(15, nth(1)), h.comment(15, nth(2))
@@ -84,6 +88,7 @@ func TestQueuedDeliveriesKeepTheirOrderAndTriesOverARestart(t *testing.T) {
 // Whatever fails, is held, is cut short by a restart or ends well: every accepted delivery is handed over until it is done
 // or has had all its tries, a session never has two runs, and first tries keep the order of arrival.
 func TestNothingIsLostAndOrderIsKept(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		steps := rapid.SliceOfN(rapid.IntRange(0, 9), 5, 40).Draw(rt, "steps")
 		bubble(t, func(_ *testing.T, h *house) { law(rt, h, steps) })

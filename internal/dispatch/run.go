@@ -233,7 +233,7 @@ func (d *Dispatcher) trouble(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	d.Logger.Error(what, "err", err, "next", "tried again in a second")
+	d.Logger.Error(what, "err", err, "next", "tried again in a second") //nolint:sloglint // each caller's is constant
 	sleep(ctx, nil, time.Now().Add(time.Second))
 }
 

@@ -12,6 +12,7 @@ import (
 )
 
 func TestALabelStartsOneSession(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		at := time.Now()
 		id := h.arrive("issues", label(15, "go", at))
@@ -37,6 +38,7 @@ func TestALabelStartsOneSession(t *testing.T) {
 }
 
 func TestTwoDeliveriesAtOnceMakeOneSession(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		at := time.Now()
 		h.put("33333333-3333-4333-8333-333333333333", "issues", label(15, "go", at))
@@ -55,6 +57,7 @@ func TestTwoDeliveriesAtOnceMakeOneSession(t *testing.T) {
 }
 
 func TestOneSpawnPerLabelling(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		at := time.Now()
 		h.arrive("issues", label(15, "go", at))
@@ -70,6 +73,7 @@ func TestOneSpawnPerLabelling(t *testing.T) {
 }
 
 func TestAReopenedItemStartsOver(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		at := time.Now()
 		h.arrive("issues", label(15, "go", at))
@@ -89,6 +93,7 @@ func TestAReopenedItemStartsOver(t *testing.T) {
 }
 
 func TestNeverMeansNever(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		id := h.arrive("issues", label(15, "go", time.Now()))
 		h.is(id, loop.StateDropped, loop.DropUnmatched)
@@ -97,6 +102,7 @@ func TestNeverMeansNever(t *testing.T) {
 }
 
 func TestASpawnWithoutAFolderFailsAndSaysSo(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		id := h.arrive("issues", label(15, "go", time.Now()))
 		h.is(id, loop.StateWaiting, loop.WaitBackoff)
@@ -114,6 +120,7 @@ func TestASpawnWithoutAFolderFailsAndSaysSo(t *testing.T) {
 }
 
 func TestAGivenUpSpawnHasAFreshBudgetForTheNextComment(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		id := h.arrive("issues", label(15, "go", time.Now()))
 		for range 3 {
@@ -131,6 +138,7 @@ func TestAGivenUpSpawnHasAFreshBudgetForTheNextComment(t *testing.T) {
 }
 
 func TestALostConversationIsBegunAnewOnce(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		old := h.register(shop15)
 		id := h.comment(15, nth(1))
@@ -152,6 +160,7 @@ func TestALostConversationIsBegunAnewOnce(t *testing.T) {
 }
 
 func TestAStartOfAConversationThatExistsIsResumed(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.arrive("issues", label(15, "go", time.Now()))
 		h.only().ends(loop.Outcome{Kind: loop.RunFailed, Reason: loop.FailedIDInUse, Detail: "already in use"})
@@ -164,6 +173,7 @@ func TestAStartOfAConversationThatExistsIsResumed(t *testing.T) {
 }
 
 func TestAnIDThatChangesReplacesTheRecordedOne(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.comment(15, nth(1))
@@ -177,6 +187,7 @@ func TestAnIDThatChangesReplacesTheRecordedOne(t *testing.T) {
 }
 
 func TestStartAndStopFromTheTicket(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.comment(15, "/loop start\nand mind the hinges")
 		run := h.only()
@@ -196,6 +207,7 @@ func TestStartAndStopFromTheTicket(t *testing.T) {
 }
 
 func TestPauseAndResumeFromTheTicket(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
 		h.is(h.comment(15, "/loop pause"), loop.StateDone, "")
@@ -208,6 +220,7 @@ func TestPauseAndResumeFromTheTicket(t *testing.T) {
 }
 
 func TestARenamedRepositoryKeepsItsSession(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		repo := githubtest.Repo{Owner: "acme", Name: "shop", ID: 4711}
 		h.arrive("issues", githubtest.Issues("labeled", "octocat", githubtest.Item{Repo: repo, Number: 15, Labels: []string{"go"}}, githubtest.Label("go")))
