@@ -114,7 +114,8 @@ func TestFailedDeliveryIsReceivedAnewWhenGitHubSendsItAgain(t *testing.T) {
 	}{
 		{"failed", inbox.Transition{State: loop.StateFailed, Reason: loop.FailAttempts, Attempts: 3}, loop.SourceWebhook, inbox.DueAgain},
 		{
-			"in backoff", inbox.Transition{State: loop.StateWaiting, Reason: loop.WaitBackoff, Attempts: 1, DueAt: time.Now().Add(time.Hour)},
+			"in backoff",
+			inbox.Transition{State: loop.StateWaiting, Reason: loop.WaitBackoff, Attempts: 1, DueAt: time.Now().Add(time.Hour)},
 			loop.SourceWebhook, inbox.DueAgain,
 		},
 		{"failed, by the poller", inbox.Transition{State: loop.StateFailed}, loop.SourcePoll, inbox.Duplicate},

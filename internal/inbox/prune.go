@@ -35,11 +35,13 @@ func (in *Inbox) Prune(ctx context.Context, now time.Time, bodyDays, keepDays in
 	}{
 		{
 			&p.Deliveries, "SELECT seq FROM delivery WHERE ended_at > 0 AND ended_at < ?",
-			"DELETE FROM delivery WHERE seq = ? AND ended_at > 0", []any{keep},
+			"DELETE FROM delivery WHERE seq = ? AND ended_at > 0",
+			[]any{keep},
 		},
 		{
 			&p.Bodies, "SELECT seq FROM delivery WHERE ended_at > 0 AND ended_at < ? AND state IN (?, ?) AND body IS NOT NULL",
-			"UPDATE delivery SET body = NULL WHERE seq = ? AND ended_at > 0", []any{bodies, loop.StateDone, loop.StateDropped},
+			"UPDATE delivery SET body = NULL WHERE seq = ? AND ended_at > 0",
+			[]any{bodies, loop.StateDone, loop.StateDropped},
 		},
 		{&p.Facts, "SELECT key FROM fact WHERE at < ?", "DELETE FROM fact WHERE key = ?", []any{keep}},
 		{&p.Runs, "SELECT id FROM run WHERE ended_at > 0 AND ended_at < ?", "DELETE FROM run WHERE id = ?", []any{keep}},
