@@ -91,16 +91,22 @@ func TestBadEntryDoesNotLoseTheRecord(t *testing.T) {
 		want  any
 	}{
 		"pull requests": {
-			"pullRequests", []any{"github:acme/shop#16", 7, "../..#1", nil, map[string]any{}, "github:acme/shop#17"},
-			func(s loop.Session) any { return s.PullRequests }, []string{"github:acme/shop#16", "github:acme/shop#17"},
+			"pullRequests",
+			[]any{"github:acme/shop#16", 7, "../..#1", nil, map[string]any{}, "github:acme/shop#17"},
+			func(s loop.Session) any { return s.PullRequests },
+			[]string{"github:acme/shop#16", "github:acme/shop#17"},
 		},
 		"deliveries": {
-			"recentDeliveries", []any{"a", 7, "", "b"},
-			func(s loop.Session) any { return s.RecentDeliveries }, []loop.DeliveryID{"a", "b"},
+			"recentDeliveries",
+			[]any{"a", 7, "", "b"},
+			func(s loop.Session) any { return s.RecentDeliveries },
+			[]loop.DeliveryID{"a", "b"},
 		},
 		"earlier ids": {
-			"previousHarnessSessionIds", []any{"--flag", "old"},
-			func(s loop.Session) any { return s.PreviousSessionIDs }, []loop.SessionID{"old"},
+			"previousHarnessSessionIds",
+			[]any{"--flag", "old"},
+			func(s loop.Session) any { return s.PreviousSessionIDs },
+			[]loop.SessionID{"old"},
 		},
 		"no list": {
 			"pullRequests", "github:acme/shop#16", func(s loop.Session) any { return s.PullRequests }, []string{},
