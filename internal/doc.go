@@ -43,6 +43,7 @@
 //	sys/unixsock    listen and dial a Unix socket, peer credentials
 //	sys/atomicfile  files that are whole or not there
 //	sys/filewatch   tells when a file may have changed
+//	sys/build       says what the program was built from
 //
 // Whole-program tests are in e2e. imports_test.go says who may import whom.
 package internal

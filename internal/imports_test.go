@@ -16,7 +16,7 @@ var rooms = []struct {
 	instead  string // what to do rather than import something else
 }{
 	{
-		"internal loop proto/loop/v1 hooks sys/atomicfile sys/filewatch sys/journal sys/proc sys/unixsock", "",
+		"internal loop proto/loop/v1 hooks sys/atomicfile sys/build sys/filewatch sys/journal sys/proc sys/unixsock", "",
 		"the words, the API's messages and the system know nothing of the rest: take what you need as a parameter",
 	},
 	{

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/loop-daemon/loop/internal/sys/build"
 )
 
 // commands is the tree of commands, in the order of the help.
@@ -94,7 +96,7 @@ func newParser(tree *commands, out *printer, answered func(int)) (*kong.Kong, er
 		kong.Name("loopctl"),
 		kong.Description("Loop brings what happens on GitHub to the coding-agent session that works on it. "+
 			"loopctl asks its daemon, loopd, over a Unix socket."),
-		kong.Vars{"version": "loopctl " + readBuild().String(), "ref": refHelp},
+		kong.Vars{"version": "loopctl " + build.Read().String(), "ref": refHelp},
 		kong.Writers(out.stdout, out.stderr),
 		kong.Exit(answered),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

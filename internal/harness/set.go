@@ -43,8 +43,11 @@ func New(o Options) (*Set, error) {
 	return s, nil
 }
 
+// Drives reports whether this loopd can drive the agent of that name. The configuration names more than that.
+func Drives(name string) bool { return name == claudeName }
+
 func newAgent(name string, p Program, o Options) (Agent, error) {
-	if name != claudeName {
+	if !Drives(name) {
 		return nil, unknown(name, []string{claudeName})
 	}
 	return newClaude(p, newEnviron(o, p.Env, claudeEnv))
