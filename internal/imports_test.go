@@ -62,7 +62,7 @@ var rooms = []struct {
 	// For tests alone: no row above names these.
 	{"github/githubtest", "loop github sys/*", "it imitates GitHub, which does not know Loop"},
 	{"harness/claudetest", "loop harness sys/*", "it imitates agents, which do not know Loop"},
-	{"e2e", "app cli loop proto/loop/v1 hooks config sys/*", "whole-program tests see what a person sees: the programs and the socket"},
+	{"e2e", "app cli github/githubtest harness/claudetest loop proto/loop/v1 hooks config sys/*", "whole-program tests see what a person sees: the programs and the socket"},
 }
 
 // owners keeps packages that are not ours to the rooms that answer for them.

@@ -1,0 +1,180 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/loop-daemon/loop/internal/api"
+	"github.com/loop-daemon/loop/internal/config"
+	"github.com/loop-daemon/loop/internal/dispatch"
+	"github.com/loop-daemon/loop/internal/eventlog"
+	"github.com/loop-daemon/loop/internal/github"
+	"github.com/loop-daemon/loop/internal/inbox"
+	"github.com/loop-daemon/loop/internal/item"
+	"github.com/loop-daemon/loop/internal/runner"
+	"github.com/loop-daemon/loop/internal/session"
+	"github.com/loop-daemon/loop/internal/sys/build"
+	"github.com/loop-daemon/loop/internal/sys/filewatch"
+	"github.com/loop-daemon/loop/internal/sys/journal"
+	"github.com/loop-daemon/loop/internal/sys/unixsock"
+	"github.com/loop-daemon/loop/internal/webhook"
+)
+
+// daemon is a loopd. Its fields are set in the order of open and never change after it.
+type daemon struct {
+	env    Env
+	flags  flagValues
+	loaded config.Loaded
+	level  *slog.LevelVar
+	log    *slog.Logger
+
+	started time.Time
+	socket  string
+	folders config.Folders
+	live    atomic.Pointer[live]
+	reload  reloadState
+
+	journal  *journal.DB
+	inbox    *inbox.Inbox
+	items    *item.Store
+	events   *eventlog.Log
+	sessions *session.Store
+	runs     *runner.Headless
+	dispatch *dispatch.Dispatcher
+	receiver *webhook.Receiver // nil when webhooks are off
+	watcher  *config.Watcher
+	url      string // of the receiver
+}
+
+// run opens everything in order, runs it until ctx ends, and closes it in the opposite order.
+func (d *daemon) run(ctx context.Context, hup <-chan os.Signal) (err error) {
+	d.started = time.Now()
+	if err := d.places(); err != nil {
+		return err
+	}
+	first, err := d.newLive(d.loaded.Config)
+	if err != nil {
+		return err
+	}
+	d.live.Store(first)
+	lock, err := unixsock.Lock(filepath.Join(d.folders.State, "loopd.lock"))
+	if err != nil {
+		return lockError(d.folders.State, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	sock, err := unixsock.Listen(ctx, d.socket)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sock.Close() }()
+	web, err := d.listen(ctx)
+	if err != nil {
+		return err
+	}
+	if web != nil {
+		defer func() { _ = web.Close() }()
+	}
+	if d.journal, err = journal.Open(ctx, d.folders.Journal, inbox.Schema(), item.Schema(), eventlog.Schema()); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.journal.Close()) }()
+	if d.sessions, err = session.Open(d.folders.Registry, d.log); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.sessions.Close()) }()
+	if err := d.build(); err != nil {
+		return err
+	}
+	d.report()
+	return d.serve(ctx, sock, web, hup)
+}
+
+// places finds the folders and the socket, and makes the state folder.
+func (d *daemon) places() error {
+	sockets, err := config.Sockets(d.flags.socket, d.loaded.Config, d.env.Getenv)
+	if err != nil {
+		return err
+	}
+	d.socket = sockets[0]
+	if d.folders, err = d.loaded.Config.Folders(d.env.Getenv); err != nil {
+		return err
+	}
+	return os.MkdirAll(d.folders.State, 0o700)
+}
+
+func lockError(state string, err error) error {
+	if held, ok := errors.AsType[*unixsock.HeldError](err); ok {
+		return fmt.Errorf("another loopd (pid %d) uses the state folder %s: stop it, or set daemon.state_dir to another folder", held.PID, state)
+	}
+	return err
+}
+
+// listen opens the receiver's port, so that one that is taken is known before anything is done.
+func (d *daemon) listen(ctx context.Context) (net.Listener, error) {
+	cfg := d.loaded.Config.Webhook
+	if !cfg.Enabled {
+		return nil, nil
+	}
+	lis, err := new(net.ListenConfig).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for webhooks on %s: %w: stop what uses it, or change webhook.listen", cfg.Listen, err)
+	}
+	d.url = "http://" + lis.Addr().String() + webhook.Path
+	return lis, nil
+}
+
+// build makes the parts. None does anything before serve.
+func (d *daemon) build() error {
+	var err error
+	d.inbox, d.items, d.events = inbox.New(d.journal), item.New(d.journal), eventlog.New(d.journal, d.log)
+	if d.runs, err = runner.New(runner.Options{Dir: d.folders.Runs, Exec: d.env.Starter, Agents: d.agent, Logger: d.log}); err != nil {
+		return err
+	}
+	d.dispatch = dispatch.New(dispatch.Options{
+		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Runner: d.runs, Logger: d.log,
+		Decode: github.Decode, Settings: func() dispatch.Settings { return d.live.Load().settings },
+		NewSessionID: d.newSessionID, Available: d.available, RetryBase: d.env.RetryBase, Step: d.env.Step,
+	})
+	if d.loaded.Config.Webhook.Enabled {
+		d.receiver, err = webhook.New(webhook.Options{
+			Secrets:       func() [][]byte { return d.live.Load().secrets },
+			AllowUnsigned: func() bool { return d.live.Load().config.Webhook.AllowUnsigned },
+			MaxBody:       int64(d.loaded.Config.Webhook.MaxBodyBytes),
+			Put:           d.inbox.Put, Report: d.events.Log, Logger: d.log, Step: d.env.Step,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	d.watcher = config.NewWatcher(d.loaded, config.Options{
+		Getenv: d.env.Getenv, Log: d.log, Check: d.check, OnReload: d.reloaded,
+	})
+	return nil
+}
+
+// serve runs the parts until ctx ends or one of them fails.
+func (d *daemon) serve(ctx context.Context, sock, web net.Listener, hup <-chan os.Signal) error {
+	server := api.New(d.apiOptions())
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return server.Run(ctx, sock) })
+	if d.receiver != nil {
+		g.Go(func() error { return d.receiver.Run(ctx, web) })
+	}
+	g.Go(func() error { return d.dispatch.Run(ctx) })
+	g.Go(func() error { return filewatch.Run(ctx, d.loaded.File, d.log, d.watcher.Look) })
+	g.Go(func() error { d.onHUP(ctx, hup); return nil })
+	g.Go(func() error { d.keep(ctx); return nil })
+	d.log.Info("loopd is ready", "version", build.Read(), "socket", d.socket, "webhook", d.url, "state", d.folders.State, "pid", os.Getpid())
+	err := g.Wait()
+	d.log.Info("loopd stops", "cause", context.Cause(ctx))
+	return err
+}

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/config"
+	"github.com/loop-daemon/loop/internal/dispatch"
+	"github.com/loop-daemon/loop/internal/harness"
+	"github.com/loop-daemon/loop/internal/loop"
+)
+
+// live is all that is made from a configuration and may change while loopd runs. It is built whole before it takes the
+// place of the last one, and never changes.
+type live struct {
+	config   config.Config
+	secrets  [][]byte
+	agents   *harness.Set
+	settings dispatch.Settings
+}
+
+// newLive builds what a configuration asks for, or says what it lacks beside the file: a secret, a harness that is known.
+func (d *daemon) newLive(cfg config.Config) (*live, error) {
+	l := &live{config: cfg, settings: settings(cfg)}
+	if cfg.Webhook.Enabled {
+		secrets, err := config.Secrets(cfg, d.env.Getenv, os.ReadFile)
+		if err != nil {
+			return nil, err
+		}
+		l.secrets = secrets
+	}
+	agents, err := harness.New(harness.Options{
+		Socket: d.socket, Environ: d.env.Environ, Withhold: []string{cfg.Webhook.SecretEnv}, Agents: programs(cfg),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("harnesses of the configuration: %w", err)
+	}
+	if _, err := agents.Agent(cfg.Routing.DefaultHarness); err != nil {
+		return nil, fmt.Errorf("routing.default_harness: %w", err)
+	}
+	l.agents = agents
+	return l, nil
+}
+
+func programs(cfg config.Config) map[string]harness.Program {
+	out := map[string]harness.Program{}
+	for name, h := range cfg.Harness {
+		if !harness.Drives(name) {
+			continue
+		}
+		out[name] = harness.Program{Command: h.Command, Args: h.Args, Env: h.Env}
+	}
+	return out
+}
+
+// settings puts a configuration into the words of dispatch.
+func settings(cfg config.Config) dispatch.Settings {
+	r := cfg.Routing
+	return dispatch.Settings{
+		Route:          policy(cfg),
+		DefaultHarness: r.DefaultHarness,
+		Runner:         loop.RunnerKind(r.Runner),
+		SpawnWorkdir:   r.SpawnWorkdir,
+		MaxConcurrent:  min(r.MaxConcurrentDispatches, r.MaxLiveSessions), // each headless run is a process that loopd hosts
+		MaxRunsPerHour: r.MaxRunsPerHour,
+		MaxAttempts:    r.MaxAttempts,
+		Join:           r.Join,
+		Timeout:        r.DispatchTimeout,
+		CloseSettle:    r.CloseSettle,
+	}
+}
+
+// agent returns an agent of the configuration in force.
+func (d *daemon) agent(name string) (harness.Agent, error) { return d.live.Load().agents.Agent(name) }
+
+// newSessionID makes the id of a conversation that is to be started.
+func (d *daemon) newSessionID(name string) (loop.SessionID, error) {
+	a, err := d.agent(name)
+	if err != nil {
+		return "", err
+	}
+	return a.MintID(), nil
+}
+
+// available says why a harness cannot be started.
+func (d *daemon) available(name string) error {
+	a, err := d.agent(name)
+	if err != nil {
+		return err
+	}
+	return a.Available()
+}
+
+// day is the unit of keep.
+const day = 24 * time.Hour

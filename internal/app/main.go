@@ -1,0 +1,138 @@
+// Package app is loopd as a program: its command line and signals (Main), and the daemon, which opens everything in order,
+// runs it, and reloads its configuration.
+//
+// It promises that a start which cannot work does nothing and says why, that one daemon uses a state folder and a socket, and
+// that a stop takes seconds whatever the agents do: runs go on without it, and the next start settles them.
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/config"
+	"github.com/loop-daemon/loop/internal/runner"
+	"github.com/loop-daemon/loop/internal/sys/build"
+)
+
+// Exit codes of loopd.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2 // wrong usage or wrong configuration
+)
+
+// Env is what Main takes from its process.
+type Env struct {
+	Args           []string // without the program's name
+	Getenv         func(string) string
+	Environ        []string // the whole environment, from which harnesses are given what they need
+	Stdout, Stderr io.Writer
+
+	// Starter is the argument vector that runs this program as the starter of a run: its own path and "exec".
+	Starter []string
+	// Step and RetryBase are those of dispatch.Options, for tests.
+	Step      func(string)
+	RetryBase time.Duration
+}
+
+// Process returns the Env of the running process.
+func Process() Env {
+	e := Env{Args: os.Args[1:], Getenv: os.Getenv, Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr}
+	if self, err := os.Executable(); err == nil {
+		e.Starter = []string{self, "exec"}
+	}
+	return e
+}
+
+// Main runs loopd with the command line and returns its exit code. It alone knows signals: INT and TERM stop, HUP reloads.
+func Main(ctx context.Context, e Env) int {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if len(e.Args) > 0 && e.Args[0] == "exec" {
+		return runner.ExecMain(ctx, e.Args[1:], e.Stderr)
+	}
+	flags, code := parse(e)
+	if flags == nil {
+		return code
+	}
+	loaded, err := load(*flags, e.Getenv)
+	if err != nil {
+		fmt.Fprintln(e.Stderr, "loopd: "+err.Error())
+		return exitUsage
+	}
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+
+	level := new(slog.LevelVar)
+	level.Set(loaded.Config.Daemon.Level())
+	d := daemon{env: e, flags: *flags, loaded: loaded, level: level, log: logger(e.Stderr, loaded.Config.Daemon.LogFormat, level)}
+	if err := d.run(ctx, hup); err != nil {
+		fmt.Fprintln(e.Stderr, "loopd: "+err.Error())
+		if _, ok := errors.AsType[*config.Error](err); ok {
+			return exitUsage
+		}
+		return exitFailed
+	}
+	return exitDone
+}
+
+// flagValues are the flags of loopd.
+type flagValues struct {
+	config string
+	socket string
+}
+
+// parse reads the command line. It returns nil and an exit code where there is nothing to run.
+func parse(e Env) (*flagValues, int) {
+	var v flagValues
+	fs := flag.NewFlagSet("loopd", flag.ContinueOnError)
+	fs.SetOutput(e.Stderr)
+	fs.StringVar(&v.config, "config", "", "configuration `file`; default $LOOP_CONFIG, else loop/loop.toml in $XDG_CONFIG_HOME")
+	fs.StringVar(&v.socket, "socket", "", "Unix `socket` to listen on; default $LOOP_SOCKET, else daemon.socket")
+	version := fs.Bool("version", false, "print the build and exit")
+	fs.Usage = func() {
+		fmt.Fprint(e.Stderr, "loopd brings what happens on GitHub to coding-agent sessions on this machine. It runs in the foreground.\n\n"+
+			"usage: loopd [--config FILE] [--socket PATH] [--version]\n\n")
+		fs.PrintDefaults()
+	}
+	switch err := fs.Parse(e.Args); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, exitDone
+	case err != nil:
+		return nil, exitUsage
+	case fs.NArg() > 0:
+		fmt.Fprintf(e.Stderr, "loopd: unexpected argument %q; commands for people are in loopctl\n", fs.Arg(0))
+		return nil, exitUsage
+	case *version:
+		fmt.Fprintln(e.Stdout, "loopd "+build.Read().String())
+		return nil, exitDone
+	}
+	return &v, exitDone
+}
+
+func load(f flagValues, getenv func(string) string) (config.Loaded, error) {
+	place, err := config.Path(f.config, getenv)
+	if err != nil {
+		return config.Loaded{}, err
+	}
+	return config.Load(place, getenv)
+}
+
+// logger writes to w in the format of the configuration.
+func logger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}

@@ -1,0 +1,136 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loop-daemon/loop/internal/api"
+	"github.com/loop-daemon/loop/internal/github"
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/build"
+)
+
+// simulateTimeout bounds how long a sample delivery waits for the receiver's answer.
+const simulateTimeout = 30 * time.Second
+
+// apiOptions ties the services to the parts.
+func (d *daemon) apiOptions() api.Options {
+	return api.Options{
+		Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Dispatcher: d.dispatch, Logger: d.log,
+		Transcript: d.runs.Transcript, Status: d.status, Reload: d.reloadNow, Simulate: d.simulate,
+	}
+}
+
+// status is how loopd is, beside what the stores know.
+func (d *daemon) status(context.Context) api.Status {
+	s := api.Status{
+		Version: build.Read().String(), PID: os.Getpid(), StartedAt: d.started, Socket: d.socket, StateDir: d.folders.State, WebhookURL: d.url,
+	}
+	if !d.loaded.Missing {
+		s.ConfigPath = d.loaded.File
+	}
+	d.reload.mu.Lock()
+	s.ConfigError, s.RestartNeeded = d.reload.err, d.reload.restart
+	s.Warnings = append(s.Warnings, d.reload.warns...)
+	d.reload.mu.Unlock()
+	if d.receiver != nil {
+		s.BadSignatures = d.receiver.BadSignatures()
+	}
+	if err := d.available(d.live.Load().config.Routing.DefaultHarness); err != nil {
+		s.Warnings = append(s.Warnings, err.Error())
+	}
+	return s
+}
+
+// reloadNow reads the configuration for a caller who waits for the verdict.
+func (d *daemon) reloadNow(ctx context.Context) (api.Reloaded, error) {
+	r := d.watcher.Reload(ctx)
+	if r.Err != nil {
+		if ctx.Err() != nil {
+			return api.Reloaded{}, r.Err
+		}
+		return api.Reloaded{}, fmt.Errorf("%w: %w", r.Err, loop.ErrInvalid)
+	}
+	out := api.Reloaded{Changed: keys(r.Changed), RestartNeeded: r.Restart, Warnings: messages(r.Warnings)}
+	if !d.loaded.Missing {
+		out.ConfigPath = d.loaded.File
+	}
+	return out, nil
+}
+
+// simulate signs a delivery as GitHub would and posts it to the receiver.
+func (d *daemon) simulate(ctx context.Context, event string, body []byte) (api.Simulated, error) {
+	if d.receiver == nil {
+		return api.Simulated{}, fmt.Errorf("webhook.enabled is false, so nothing takes deliveries: %w", loop.ErrConflict)
+	}
+	ctx, cancel := context.WithTimeout(ctx, simulateTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, bytes.NewReader(body))
+	if err != nil {
+		return api.Simulated{}, err
+	}
+	id := uuid.NewString()
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-GitHub-Event", event)
+	req.Header.Set("X-GitHub-Delivery", id)
+	if secrets := d.live.Load().secrets; len(secrets) > 0 {
+		req.Header.Set(github.SignatureHeader, github.Sign(secrets[0], body))
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy: it is our own port
+	res, err := client.Do(req)
+	if err != nil {
+		return api.Simulated{}, fmt.Errorf("post to the receiver at %s: %w: %w", d.url, err, loop.ErrUnavailable)
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		return api.Simulated{}, err
+	}
+	return api.Simulated{Delivery: loop.DeliveryID(id), HTTPStatus: res.StatusCode, Answer: string(answer)}, nil
+}
+
+// report says at the start what a person should know of the configuration.
+func (d *daemon) report() {
+	ctx := context.Background() //nolint:usetesting // the start is nobody's request
+	if d.loaded.Missing {
+		d.log.Info("there is no configuration file, the defaults are used", "file", d.loaded.File)
+	} else {
+		d.log.Info("the configuration is read", "file", d.loaded.File)
+	}
+	d.reload.set("", nil, messages(d.loaded.Warnings))
+	d.warn(ctx, d.loaded.Warnings)
+}
+
+// keepEvery is how often what is finished is looked through for what is too old.
+const keepEvery = 6 * time.Hour
+
+// keep removes what is older than the configuration keeps, at the start and then every few hours, until ctx ends.
+func (d *daemon) keep(ctx context.Context) {
+	for {
+		if err := d.prune(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			d.log.Warn("what is too old could not all be removed, and is tried again", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(keepEvery):
+		}
+	}
+}
+
+func (d *daemon) prune(ctx context.Context, now time.Time) error {
+	k := d.live.Load().config.Keep
+	_, inboxErr := d.inbox.Prune(ctx, now, k.BodyDays, k.Days)
+	_, eventsErr := d.events.Prune(ctx, now, k.Days)
+	_, sessionsErr := d.sessions.Prune(now, k.ClosedDays)
+	_, runsErr := d.runs.Prune(ctx, time.Duration(k.TranscriptDays)*day)
+	return errors.Join(inboxErr, eventsErr, sessionsErr, runsErr)
+}

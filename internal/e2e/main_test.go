@@ -1,0 +1,42 @@
+package e2e_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/app"
+	"github.com/loop-daemon/loop/internal/cli"
+	"github.com/loop-daemon/loop/internal/harness/claudetest"
+)
+
+// TestMain lets this binary be each of the programs, by the name that it is started under, so that all of them run with
+// the race detector and nothing has to be built.
+func TestMain(m *testing.M) {
+	switch {
+	case claudetest.IsClaude(os.Args):
+		os.Exit(claudetest.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	case filepath.Base(os.Args[0]) == "loopd":
+		os.Exit(loopd())
+	case filepath.Base(os.Args[0]) == "loopctl":
+		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	}
+	os.Exit(m.Run())
+}
+
+// loopd is loopd with short retries, which ends itself as a crash would at the step that LOOP_E2E_KILL_AT names.
+func loopd() int {
+	e := app.Process()
+	e.RetryBase = 100 * time.Millisecond
+	killAt := os.Getenv("LOOP_E2E_KILL_AT")
+	e.Step = func(name string) {
+		if name == killAt {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+	return app.Main(context.Background(), e)
+}
