@@ -44,7 +44,8 @@ e2e: need-go need-cc ## run only the whole-program tests, each time anew
 	$(GO) test -race -shuffle=on -count=1 -timeout 15m ./internal/e2e/...
 
 e2e-claude: $(CLAUDE) need-go ## run the tests with the real Claude Code, from npm, and a model API of our own
-	LOOP_CLAUDE=$(CLAUDE) $(GO) test -count=1 -timeout 15m -parallel 2 -run '^TestReal' ./internal/...
+	LOOP_CLAUDE=$(CLAUDE) $(GO) test -count=1 -timeout 15m -parallel 2 -run '^TestReal' \
+		$$(grep -rl --include='*_test.go' '^func TestReal' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 fuzz: need-go ## give each fuzz target FUZZTIME (10s)
 	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal | sed 's/:func /:/' | sort | \
