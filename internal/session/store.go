@@ -240,8 +240,9 @@ func (s *Store) room(name string, add loop.Session) error {
 }
 
 // Update changes the session of an item that was made at a time; f is given a copy to change, and its error changes
-// nothing. Updates are made one after the other, each on what the one before has left. The error is ErrNotFound when there
-// is no such session, and ErrInvalid when f leaves one that could not be read again, or another item or time in it.
+// nothing. Updates are made one after the other, each on what the one before has left, so f must be quick and must not
+// change the Store. The error is ErrNotFound when there is no such session, ErrInvalid when f leaves one that could not be
+// read again, or another item or time in it, and ErrUnavailable when the disk does not take it.
 func (s *Store) Update(w loop.WorkItem, createdAt time.Time, f func(*loop.Session) error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()

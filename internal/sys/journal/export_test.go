@@ -23,3 +23,10 @@ func (db *DB) AwaitQueue(n int) int {
 		runtime.Gosched()
 	}
 }
+
+// Enqueue asks for a write as a caller does that does not get to run: somebody else must carry it out.
+func (db *DB) Enqueue(do func(*Tx) error) (done <-chan struct{}) {
+	w := &write{do: do, done: make(chan struct{})}
+	db.enqueue(w)
+	return w.done
+}

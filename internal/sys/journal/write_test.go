@@ -103,7 +103,8 @@ func TestWriteEndsWithItsContextOnlyBeforeItsTurn(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Errorf("the write that had begun = %v, want it done", err)
 	}
-	if diff := cmp.Diff([]string{"begun"}, texts(t, db)); diff != "" {
+	put(t, db, "later")
+	if diff := cmp.Diff([]string{"begun", "later"}, texts(t, db)); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
@@ -147,6 +148,29 @@ func TestCloseWaitsForWhatWasQueued(t *testing.T) {
 	}
 }
 
+func TestCloseCarriesOutWhatNobodyElseDoes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "j.db")
+	db := open(t, path, notes)
+	var done []<-chan struct{}
+	for i := range 40 { // more than one commit takes
+		done = append(done, db.Enqueue(insert(fmt.Sprint(i))))
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range done {
+		select {
+		case <-d:
+		default:
+			t.Errorf("write %d was not carried out", i)
+		}
+	}
+	if got := len(texts(t, open(t, path, notes))); got != 40 {
+		t.Errorf("%d notes after Close, want 40", got)
+	}
+}
+
 func TestFullJournalRefusesAndRecovers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "j.db")
@@ -160,7 +184,7 @@ func TestFullJournalRefusesAndRecovers(t *testing.T) {
 		_ = big(tx)
 		return insert("behind it")(tx)
 	}
-	for i, err := range inOneCommit(t, db, big, swallows) {
+	for i, err := range append(inOneCommit(t, db, swallows), inOneCommit(t, db, big, insert("beside it"))...) {
 		if !errors.Is(err, journal.ErrFull) || !strings.Contains(err.Error(), "make room") {
 			t.Errorf("write %d to a full journal = %v, want ErrFull", i, err)
 		}
