@@ -7,7 +7,6 @@ SHELL    = /bin/sh
 CACHE   := $(CURDIR)/.cache
 TOOLS   := $(CACHE)/bin
 GO      ?= go
-PREFIX  ?= $(HOME)/.local
 FUZZTIME ?= 10s
 # The Claude Code that the tests are run with.
 CLAUDE_VERSION = 2.1.332
@@ -29,9 +28,8 @@ help: ## list the targets
 build: need-go ## build bin/loopd and bin/loopctl
 	$(GO) build -trimpath -buildvcs=auto -o bin/ ./loopd ./loopctl
 
-install: build ## put loopd and loopctl into PREFIX/bin (~/.local/bin)
-	mkdir -p "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 bin/loopd bin/loopctl "$(DESTDIR)$(PREFIX)/bin"
+install: need-go ## put loopd and loopctl where Go puts programs: $(go env GOPATH)/bin
+	$(GO) install -trimpath -buildvcs=auto ./loopd ./loopctl
 
 ##
 ## Test
