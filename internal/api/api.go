@@ -154,7 +154,6 @@ func (s *Server) grpcServer(streams context.Context) *grpc.Server {
 		grpc.ChainStreamInterceptor(s.recoverStream, unixsock.RequireSameUserStream, s.statusStream, endWith(streams)),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxCalls),
-		grpc.WaitForHandlers(true),
 	)
 	loopv1.RegisterSessionsServer(srv, &sessions{o: s.o})
 	loopv1.RegisterDeliveriesServer(srv, &deliveries{o: s.o})
@@ -162,7 +161,8 @@ func (s *Server) grpcServer(streams context.Context) *grpc.Server {
 	return srv
 }
 
-// stop lets calls that have begun end, for as long as stopGrace, then ends them.
+// stop lets calls that have begun end, for as long as stopGrace, then ends them. It returns when no handler runs any more:
+// GracefulStop waits for them, also when Stop has cut their connections.
 func stop(srv *grpc.Server) {
 	timer := time.AfterFunc(stopGrace, srv.Stop)
 	defer timer.Stop()

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 )
 
@@ -51,9 +52,13 @@ func (s *Server) ended(method string, start time.Time, err error) error {
 	return err
 }
 
-// endWith ends the context of each stream with ctx and for ctx's cause.
+// endWith ends the context of each stream with ctx and for ctx's cause, but for those who watch our health: they are to see
+// that it ends.
 func endWith(ctx context.Context) grpc.StreamServerInterceptor {
-	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	return func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if info.FullMethod == healthv1.Health_Watch_FullMethodName {
+			return next(srv, stream)
+		}
 		joined, cancel := context.WithCancelCause(stream.Context())
 		defer cancel(nil)
 		defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()

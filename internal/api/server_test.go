@@ -154,9 +154,64 @@ func TestStopDoesNotWaitForCallers(t *testing.T) {
 	}
 }
 
+// The stores are closed after Run, so a handler that is slow to end must have ended by then.
+func TestStopWaitsForHandlers(t *testing.T) {
+	t.Parallel()
+	began, release, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	h := open(t, func(o *api.Options) {
+		o.Transcript = func(context.Context, loop.Session, bool, func(string) error) error {
+			defer close(ended)
+			close(began)
+			<-release
+			return nil
+		}
+	})
+	register(t, h, "acme/shop#15")
+	stream, err := h.sessions.Transcript(t.Context(), &loopv1.TranscriptRequest{WorkItem: "acme/shop#15"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.stop() }()
+	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the caller got %v, want Unavailable when its grace is over", err)
+	}
+	select {
+	case <-stopped:
+		t.Error("Run returned while a handler was running")
+	case <-time.After(100 * time.Millisecond): // it would have returned by now
+	}
+	close(release)
+	if err := <-stopped; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	<-ended
+}
+
+func TestHealthTellsOfTheStop(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	watch, err := healthv1.NewHealthClient(h.conn).Watch(t.Context(), &healthv1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := watch.Recv(); err != nil || r.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		t.Fatalf("health = %v, %v", r, err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.stop() }()
+	if r, err := watch.Recv(); err != nil || r.GetStatus() != healthv1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("health at the stop = %v, %v", r, err)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
 func TestTranscriptInPieces(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("é", 1<<19)
+	long := "x" + strings.Repeat("é", 1<<19) // no piece of a round size ends between two of them
 	h := open(t, func(o *api.Options) {
 		o.Transcript = func(_ context.Context, s loop.Session, follow bool, write func(string) error) error {
 			if err := write(s.WorkItem.Ref() + "\n"); err != nil || follow {
