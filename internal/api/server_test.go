@@ -114,8 +114,8 @@ func TestStopEndsStreams(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	default:
 		t.Error("Run returned while a handler was running")
+		t.Errorf("Run returned while a handler was running: %v", err)
 	}
 	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "stopping") {
 		t.Errorf("the stream ended with %v, want Unavailable that says that loopd is stopping", err)
@@ -178,8 +178,8 @@ func TestStopWaitsForHandlers(t *testing.T) {
 		t.Errorf("the caller got %v, want Unavailable when its grace is over", err)
 	}
 	select {
-	case <-stopped:
-		t.Error("Run returned while a handler was running")
+	case err := <-stopped:
+		t.Errorf("Run returned while a handler was running: %v", err)
 	case <-time.After(100 * time.Millisecond): // it would have returned by now
 	}
 	close(release)
