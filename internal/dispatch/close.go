@@ -133,12 +133,18 @@ func (d *Dispatcher) closeOne(ctx context.Context, del loop.Delivery, c loop.Clo
 	} else if res.Dropped, err = d.dropQueued(ctx, c.Item, del.Seq, drop); err != nil {
 		return CloseResult{}, err
 	}
-	if !open && s.Ending == loop.EndingNone {
-		return res, nil
-	}
-	ended, err := d.endRun(ctx, s.WorkItem, drop, d.Settings().CloseSettle)
+	ended, err := d.endRun(ctx, c.Item, drop, d.Settings().CloseSettle)
 	if err != nil {
 		return CloseResult{}, err
+	}
+	if !open && ended.Found { // a start was on its way: its record came after the first look
+		if res.Session, open, err = d.closeRecord(ctx, del, c); err != nil {
+			return CloseResult{}, err
+		}
+		s = res.Session
+	}
+	if !open && s.Ending == loop.EndingNone {
+		return res, nil
 	}
 	res.HarnessEnded, res.Killed = ended.Found, ended.Killed
 	if ended.Found {

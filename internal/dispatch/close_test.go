@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,6 +192,12 @@ func TestPauseEndsTheTurnAndResumeSaysWhatWasMissed(t *testing.T) {
 			t.Errorf("%d missed, want 3", back.Missed)
 		}
 		h.comment(15, nth(4))
+		h.told(h.only(), "3 events were")
+		h.only().done()
+		h.comment(15, nth(5))
+		if run := h.only(); strings.Contains(run.Prompt, "events were") {
+			t.Error("the agent is told twice of what it missed")
+		}
 		h.only().done()
 	})
 }

@@ -91,7 +91,11 @@ func (h *house) open() {
 		Journal: h.db, Inbox: h.inbox, Sessions: h.sessions, Items: h.items, Log: eventlog.New(h.db, slog.New(slog.DiscardHandler)), Runner: h.runner,
 		Logger: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Decode: github.Decode, Settings: func() dispatch.Settings { return h.settings },
 		NewSessionID: func(string) (loop.SessionID, error) { return loop.SessionID(uuid.NewString()), nil },
-		Available:    func(string) error { return nil }, RetryBase: time.Minute, Step: h.step,
+		Available:    func(string) error { return nil }, RetryBase: time.Minute, Step: func(name string) {
+			if h.step != nil {
+				h.step(name)
+			}
+		},
 	})
 	ctx, cancel := context.WithCancel(h.t.Context())
 	done := make(chan error, 1)

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -47,7 +46,7 @@ func (d *Dispatcher) takeIn(ctx context.Context, del loop.Delivery) error {
 		return err
 	}
 	d.step("decided")
-	d.setGoing(v)
+	d.setGoing(ctx, v)
 	return nil
 }
 
@@ -61,12 +60,15 @@ type verdict struct {
 
 // verdict decides a delivery.
 func (d *Dispatcher) verdict(ctx context.Context, del loop.Delivery) (verdict, error) {
-	body, err := d.Inbox.Body(ctx, del.ID)
-	if err != nil {
-		return verdict{}, err
-	}
-	del.Body = body
 	v := verdict{delivery: del}
+	body, err := d.Inbox.Body(ctx, del.ID)
+	switch {
+	case journal.Unavailable(err), ctx.Err() != nil:
+		return verdict{}, errors.Join(err, ctx.Err())
+	case err != nil:
+		return v.unreadable(err), nil
+	}
+	del.Body, v.delivery.Body = body, body
 	if del.Source == loop.SourceCommand {
 		if v.decision, err = commandDecision(del); err != nil {
 			return v.unreadable(err), nil
@@ -310,13 +312,17 @@ func closedAt(ev loop.Event) time.Time {
 }
 
 // setGoing does what was decided.
-func (d *Dispatcher) setGoing(v verdict) {
+func (d *Dispatcher) setGoing(ctx context.Context, v verdict) {
 	del := v.delivery
 	del.State, del.Item, del.Decision, del.Closures = v.to.State, v.to.Item, v.to.Decision, v.to.Closures
 	del.Attempts, del.DueAt, del.Body = 0, time.Time{}, nil
 	switch v.decision.Kind {
 	case loop.Deliver, loop.Spawn:
-		d.enqueue(del.Item, jobOf(del))
+		j := jobOf(del)
+		if j.spawn { // the record is there from now on, so that a close finds it; what is in its way counts when it runs
+			_, _ = d.sessionFor(ctx, del.Item, j)
+		}
+		d.enqueue(del.Item, j)
 	case loop.Close:
 		d.goRun(func(ctx context.Context) { d.closing(ctx, del) })
 	case loop.Control:
@@ -324,17 +330,4 @@ func (d *Dispatcher) setGoing(v verdict) {
 	case loop.Drop:
 		d.Logger.Debug("a delivery is dropped", "delivery", del.ID, "reason", v.decision.Reason)
 	}
-}
-
-// render writes the prompt for a batch.
-func (d *Dispatcher) render(s loop.Session, fresh bool, jobs []*job, events []loop.Event) (string, error) {
-	in := prompt.Input{Item: s.WorkItem, Events: events, Spawn: fresh, Retry: jobs[0].cut}
-	if cmd, err := route.ParseCommand(said(events[0]), d.Settings().Route.ControlPrefix); err == nil {
-		in.Text = cmd.Text
-	}
-	text := prompt.Render(in)
-	if text == "" {
-		return "", fmt.Errorf("the prompt for %s is empty: %w", s.WorkItem, loop.ErrInvalid)
-	}
-	return text, nil
 }

@@ -197,5 +197,9 @@ func (l *lane) batch(now time.Time) []*job {
 
 // take removes jobs from the lane. mu is held.
 func (l *lane) take(jobs []*job) {
-	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return slices.Contains(jobs, j) })
+	l.jobs = without(l.jobs, jobs)
+}
+
+func without(from, jobs []*job) []*job {
+	return slices.DeleteFunc(slices.Clone(from), func(j *job) bool { return slices.Contains(jobs, j) })
 }

@@ -115,30 +115,23 @@ func backoff(tries int, base time.Duration) time.Duration {
 	return wait + time.Duration((rand.Float64()-0.5)*0.2*float64(wait)) //nolint:gosec // jitter
 }
 
-// giveBack counts a try that came to no run.
-func (d *Dispatcher) giveBack(ctx context.Context, l *lane, jobs []*job, out loop.Outcome) {
-	d.mu.Lock()
-	l.take(jobs)
-	d.mu.Unlock()
-	for _, j := range jobs {
+// spendTry counts a try that came to no run, and returns the jobs that go back into the lane.
+func (d *Dispatcher) spendTry(ctx context.Context, t trip, out loop.Outcome) []*job {
+	for _, j := range t.jobs {
 		j.attempts++
 	}
-	t := trip{item: l.item, jobs: jobs}
 	fates := t.fates(out, nil, d.Settings().MaxAttempts, d.RetryBase, time.Now())
 	err := d.Journal.Write(ctx, func(tx *journal.Tx) error { return d.moveAll(tx, fates) })
 	if err != nil {
 		d.trouble(ctx, "cannot write that a try failed", err)
-		for _, j := range jobs {
+		for _, j := range t.jobs {
 			j.attempts--
 			j.due = time.Time{}
-			d.enqueue(l.item, j)
 		}
-		return
+		return t.jobs
 	}
 	d.tell(ctx, t, out, fates)
-	for _, j := range open(fates) {
-		d.enqueue(l.item, j)
-	}
+	return open(fates)
 }
 
 func (d *Dispatcher) moveAll(tx *journal.Tx, fates []fate) error {
@@ -199,7 +192,7 @@ func handled(s *loop.Session, t trip, out loop.Outcome, now time.Time) {
 	for _, j := range t.jobs {
 		remember(s, j.id, now)
 	}
-	s.CostUSD = out.CostUSD
+	s.CostUSD, s.Missed = out.CostUSD, 0
 	if s.RepositoryID == 0 {
 		s.RepositoryID = t.repo
 	}
@@ -235,6 +228,9 @@ const recentDeliveries = 32
 
 // updateSession changes the record that a trip was made for, and reports whether it could.
 func (d *Dispatcher) updateSession(t trip, f func(*loop.Session) error) bool {
+	if t.Session.CreatedAt.IsZero() {
+		return false // the record of a run from before a restart is gone
+	}
 	err := d.Sessions.Update(t.Session.WorkItem, t.Session.CreatedAt, f)
 	if err != nil {
 		d.Logger.Error("a session file could not be brought up to date", "item", t.item.Ref(), "err", err)
@@ -289,7 +285,7 @@ func (d *Dispatcher) tell(ctx context.Context, t trip, out loop.Outcome, fates [
 			Fields: map[string]string{"harness": t.Session.Harness, "runner": string(t.Session.Runner)},
 		})
 	}
-	if out.Kind != loop.RunDone && t.Fresh && fates[0].to.State == loop.StateFailed {
+	if out.Kind != loop.RunDone && (t.Fresh || t.Session.WorkItem.IsZero()) && fates[0].to.State == loop.StateFailed {
 		ev.Type = loop.LogSpawnFailed
 		d.Log.Log(ctx, ev)
 	}

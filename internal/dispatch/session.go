@@ -73,6 +73,9 @@ func (d *Dispatcher) registered(ctx context.Context, s loop.Session, message str
 	})
 }
 
+// errItemClosed says that an item was closed after routing decided to start a session for it.
+var errItemClosed = errors.New("the item was closed meanwhile")
+
 // sessionFor returns the session that a lane's next run is for. A delivery that routing decided to spawn for gets one made,
 // which exists from then on, whatever becomes of the start.
 func (d *Dispatcher) sessionFor(ctx context.Context, w loop.WorkItem, first *job) (loop.Session, error) {
@@ -81,7 +84,14 @@ func (d *Dispatcher) sessionFor(ctx context.Context, w loop.WorkItem, first *job
 		return s, nil
 	}
 	if !first.spawn {
-		return loop.Session{Status: loop.StatusClosed}, nil
+		return loop.Session{}, nil
+	}
+	known, err := d.Items.Get(ctx, w)
+	switch {
+	case err != nil:
+		return loop.Session{}, err
+	case known.ClosedAt.After(known.ReopenedAt):
+		return loop.Session{}, errItemClosed
 	}
 	set := d.Settings()
 	if set.SpawnWorkdir == "" {
@@ -106,26 +116,12 @@ func (d *Dispatcher) sessionFor(ctx context.Context, w loop.WorkItem, first *job
 
 // Pause ends the running turn of an item's session and drops what is queued and what comes, until Resume.
 func (d *Dispatcher) Pause(ctx context.Context, w loop.WorkItem) (PauseResult, error) {
-	return d.pauseSession(ctx, w, "")
-}
-
-func (d *Dispatcher) pauseSession(ctx context.Context, w loop.WorkItem, reason string) (PauseResult, error) {
 	s, err := d.openSession(w)
 	if err != nil {
 		return PauseResult{}, err
 	}
-	now := time.Now().UTC()
-	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error {
-		if s.Status == loop.StatusActive {
-			s.Status, s.PauseReason, s.PausedAt = loop.StatusPaused, reason, &now
-		}
-		return nil
-	})
-	if err != nil {
-		return PauseResult{}, err
-	}
 	var res PauseResult
-	if res.Dropped, err = d.dropQueued(ctx, s.WorkItem, 0, loop.DropSessionPaused); err != nil {
+	if res.Dropped, err = d.pauseRecord(ctx, s, ""); err != nil {
 		return PauseResult{}, err
 	}
 	ended, err := d.endRun(ctx, s.WorkItem, loop.DropSessionPaused, 0)
@@ -134,35 +130,49 @@ func (d *Dispatcher) pauseSession(ctx context.Context, w loop.WorkItem, reason s
 	}
 	res.RunEnded = ended.Found
 	res.Session, _ = d.Sessions.Find(s.WorkItem)
+	return res, nil
+}
+
+// pauseRecord pauses a session and drops what is queued for it; it returns how many these were.
+func (d *Dispatcher) pauseRecord(ctx context.Context, s loop.Session, reason string) (dropped int, err error) {
+	now := time.Now().UTC()
+	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error {
+		if s.Status == loop.StatusActive {
+			s.Status, s.PauseReason, s.PausedAt = loop.StatusPaused, reason, &now
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
 	d.Log.Log(ctx, loop.LogEvent{
 		Type: loop.LogSessionPaused, Item: s.WorkItem, Message: s.WorkItem.Ref() + " is paused: its events are dropped until it is resumed",
 		Fields: map[string]string{"reason": reason},
 	})
-	return res, nil
+	return d.dropQueued(ctx, s.WorkItem, 0, loop.DropSessionPaused)
 }
 
-// Resume lets events reach a paused session again.
+// Resume lets events reach a paused session again. Its next prompt says how many it missed.
 func (d *Dispatcher) Resume(ctx context.Context, w loop.WorkItem) (ResumeResult, error) {
 	s, err := d.openSession(w)
 	if err != nil {
 		return ResumeResult{}, err
 	}
-	var since time.Time
-	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error {
-		if s.PausedAt != nil {
-			since = *s.PausedAt
+	if s.Status != loop.StatusPaused {
+		return ResumeResult{Session: s}, nil
+	}
+	var res ResumeResult
+	if s.PausedAt != nil {
+		if res.Missed, err = d.Inbox.CountDropped(ctx, s.WorkItem, loop.DropSessionPaused, *s.PausedAt); err != nil {
+			return ResumeResult{}, err
 		}
-		s.Status, s.PauseReason, s.PausedAt = loop.StatusActive, "", nil
+	}
+	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error {
+		s.Status, s.PauseReason, s.PausedAt, s.Missed = loop.StatusActive, "", nil, res.Missed
 		return nil
 	})
 	if err != nil {
 		return ResumeResult{}, err
-	}
-	var res ResumeResult
-	if !since.IsZero() {
-		if res.Missed, err = d.Inbox.CountDropped(ctx, s.WorkItem, loop.DropSessionPaused, since); err != nil {
-			return ResumeResult{}, err
-		}
 	}
 	res.Session, _ = d.Sessions.Find(s.WorkItem)
 	d.Log.Log(ctx, loop.LogEvent{Type: loop.LogSessionResumed, Item: s.WorkItem, Message: s.WorkItem.Ref() + " takes events again"})
@@ -181,21 +191,22 @@ func (d *Dispatcher) openSession(w loop.WorkItem) (loop.Session, error) {
 	return s, nil
 }
 
-// runaway pauses a session that has had its runs for this hour, and reports whether it did.
-func (d *Dispatcher) runaway(ctx context.Context, s loop.Session, now time.Time) bool {
-	runs, err := d.Inbox.RunsSince(ctx, s.WorkItem, now.Add(-time.Hour))
+// brake pauses a session that has had its runs for this hour.
+func (d *Dispatcher) brake(ctx context.Context, s loop.Session) *obstacle {
+	runs, err := d.Inbox.RunsSince(ctx, s.WorkItem, time.Now().Add(-time.Hour))
 	if err != nil {
 		d.trouble(ctx, "cannot count the runs of a session", err)
-		return true
+		return &obstacle{}
 	}
 	if runs < d.Settings().MaxRunsPerHour {
-		return false
+		return nil
 	}
 	d.Logger.Warn("a session had too many runs in an hour and is paused", "item", s.WorkItem.Ref(), "runs", runs)
-	if _, err := d.pauseSession(ctx, s.WorkItem, loop.PausedRunaway); err != nil {
+	if _, err := d.pauseRecord(ctx, s, loop.PausedRunaway); err != nil {
 		d.trouble(ctx, "cannot pause a session that runs away", err)
+		return &obstacle{}
 	}
-	return true
+	return &obstacle{drop: loop.DropSessionPaused}
 }
 
 // Redeliver makes a failed delivery due now with its tries anew; a done or dropped one only with force.
@@ -205,19 +216,6 @@ func (d *Dispatcher) Redeliver(ctx context.Context, id loop.DeliveryID, force bo
 		return loop.Delivery{}, err
 	}
 	return d.Inbox.Get(ctx, id)
-}
-
-// drop ends deliveries of a lane with a reason.
-func (d *Dispatcher) drop(ctx context.Context, l *lane, jobs []*job, reason string) {
-	d.mu.Lock()
-	l.take(jobs)
-	d.mu.Unlock()
-	if err := d.writeDrops(ctx, l.item, jobs, reason); err != nil {
-		d.trouble(ctx, "cannot write that deliveries are dropped", err)
-		for _, j := range jobs {
-			d.enqueue(l.item, j)
-		}
-	}
 }
 
 // dropQueued drops what is queued for an item and arrived before seq; 0 is all. It returns how many these were.

@@ -137,6 +137,65 @@ func TestAGivenUpSpawnHasAFreshBudgetForTheNextComment(t *testing.T) {
 	})
 }
 
+func TestNothingStartsForAnItemThatClosedMeanwhile(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		h.register(shop15.Sibling(16))
+		h.comment(16, "takes the only slot")
+		busy := h.only()
+		at := time.Now()
+		start := h.arrive("issues", label(15, "go", at))
+		h.is(start, loop.StateQueued, "")
+		h.arrive("issues", closed(15, at.Add(time.Minute)))
+		h.is(start, loop.StateDropped, loop.DropItemClosed)
+		busy.done()
+		h.idle()
+		if s := h.session(shop15); s.Status != loop.StatusClosed || s.Ending != loop.EndingNone {
+			t.Errorf("session is %s, ending %q", s.Status, s.Ending)
+		}
+	}, func(s *dispatch.Settings) { s.MaxConcurrent = 1 })
+}
+
+func TestAStartThatIsOnItsWayIsEndedWithTheItem(t *testing.T) {
+	for _, step := range []string{"registered", "running"} {
+		t.Run(step, func(t *testing.T) {
+			bubble(t, func(t *testing.T, h *house) {
+				h.stop()
+				h.step = func(name string) {
+					if name == step {
+						h.step = nil
+						h.put("55555555-5555-4555-8555-555555555555", "issues", closed(15, time.Now()))
+						time.Sleep(10 * time.Second) // the close is being carried out
+					}
+				}
+				h.open()
+				id := h.arrive("issues", label(15, "go", time.Now()))
+				time.Sleep(2 * time.Minute)
+				h.idle()
+				h.is(id, loop.StateDropped, loop.DropItemClosed)
+				h.is("55555555-5555-4555-8555-555555555555", loop.StateDone, "")
+				if s := h.session(shop15); s.Status != loop.StatusClosed || s.Ending != loop.EndingNone {
+					t.Errorf("session is %s, ending %q", s.Status, s.Ending)
+				}
+			})
+		})
+	}
+}
+
+func TestAFailedStartIsNotTakenUpForAClosedItem(t *testing.T) {
+	bubble(t, func(t *testing.T, h *house) {
+		at := time.Now()
+		id := h.arrive("issues", label(15, "go", at))
+		time.Sleep(2 * time.Hour)
+		h.is(id, loop.StateFailed, loop.FailAttempts)
+		h.arrive("issues", closed(15, at.Add(time.Minute)))
+		h.settings.SpawnWorkdir = "/"
+		_, err := h.d.Redeliver(t.Context(), id, false)
+		h.must(err)
+		h.is(id, loop.StateDropped, loop.DropItemClosed)
+		h.idle()
+	}, func(s *dispatch.Settings) { s.SpawnWorkdir = "" })
+}
+
 func TestALostConversationIsBegunAnewOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
