@@ -59,11 +59,11 @@ type daemon struct {
 func (d *daemon) run(ctx context.Context, hup <-chan os.Signal) (err error) {
 	d.started = time.Now()
 	if err := d.places(); err != nil {
-		return err
+		return usageError{err}
 	}
 	first, err := d.newLive(d.loaded.Config)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	d.live.Store(first)
 	lock, err := unixsock.Lock(filepath.Join(d.folders.State, "loopd.lock"))
@@ -71,7 +71,7 @@ func (d *daemon) run(ctx context.Context, hup <-chan os.Signal) (err error) {
 		return lockError(d.folders.State, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	sock, err := unixsock.Listen(ctx, d.socket)
+	sock, err := d.listenSocket(ctx)
 	if err != nil {
 		return err
 	}
@@ -96,6 +96,15 @@ func (d *daemon) run(ctx context.Context, hup <-chan os.Signal) (err error) {
 	}
 	d.report()
 	return d.serve(ctx, sock, web, hup)
+}
+
+// listenSocket opens the socket. A path that no socket can have is the configuration's fault.
+func (d *daemon) listenSocket(ctx context.Context) (net.Listener, error) {
+	lis, err := unixsock.Listen(ctx, d.socket)
+	if _, ok := errors.AsType[*unixsock.PathError](err); ok {
+		return nil, usageError{err}
+	}
+	return lis, err
 }
 
 // places finds the folders and the socket, and makes the state folder.

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc/grpclog"
+
 	"github.com/loop-daemon/loop/internal/config"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/sys/build"
@@ -65,10 +67,11 @@ func Main(ctx context.Context, e Env) int {
 	}
 	loaded, err := load(*flags, e.Getenv)
 	if err != nil {
-		fmt.Fprintln(e.Stderr, "loopd: "+err.Error())
+		say(e.Stderr, "loopd: %v\n", err)
 		return exitUsage
 	}
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // clients that hang up are no news
+	context.AfterFunc(ctx, stop)                                                 // a second signal ends the process at once
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
@@ -77,14 +80,19 @@ func Main(ctx context.Context, e Env) int {
 	level.Set(loaded.Config.Daemon.Level())
 	d := daemon{env: e, flags: *flags, loaded: loaded, level: level, log: logger(e.Stderr, loaded.Config.Daemon.LogFormat, level)}
 	if err := d.run(ctx, hup); err != nil {
-		fmt.Fprintln(e.Stderr, "loopd: "+err.Error())
-		if _, ok := errors.AsType[*config.Error](err); ok {
+		say(e.Stderr, "loopd: %v\n", err)
+		if _, ok := errors.AsType[usageError](err); ok {
 			return exitUsage
 		}
 		return exitFailed
 	}
 	return exitDone
 }
+
+// usageError is a start that cannot work as it was asked for.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
 
 // flagValues are the flags of loopd.
 type flagValues struct {
@@ -101,7 +109,7 @@ func parse(e Env) (*flagValues, int) {
 	fs.StringVar(&v.socket, "socket", "", "Unix `socket` to listen on; default $LOOP_SOCKET, else daemon.socket")
 	version := fs.Bool("version", false, "print the build and exit")
 	fs.Usage = func() {
-		fmt.Fprint(e.Stderr, "loopd brings what happens on GitHub to coding-agent sessions on this machine. It runs in the foreground.\n\n"+
+		say(e.Stderr, "loopd brings what happens on GitHub to coding-agent sessions on this machine. It runs in the foreground.\n\n"+
 			"usage: loopd [--config FILE] [--socket PATH] [--version]\n\n")
 		fs.PrintDefaults()
 	}
@@ -111,10 +119,10 @@ func parse(e Env) (*flagValues, int) {
 	case err != nil:
 		return nil, exitUsage
 	case fs.NArg() > 0:
-		fmt.Fprintf(e.Stderr, "loopd: unexpected argument %q; commands for people are in loopctl\n", fs.Arg(0))
+		say(e.Stderr, "loopd: unexpected argument %q; commands for people are in loopctl\n", fs.Arg(0))
 		return nil, exitUsage
 	case *version:
-		fmt.Fprintln(e.Stdout, "loopd "+build.Read().String())
+		say(e.Stdout, "loopd %s\n", build.Read())
 		return nil, exitDone
 	}
 	return &v, exitDone
@@ -136,3 +144,6 @@ func logger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 	}
 	return slog.New(slog.NewTextHandler(w, o))
 }
+
+// say writes to the terminal. Nothing can be done about a terminal that is gone.
+func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

@@ -25,7 +25,7 @@ func (d *daemon) check(cfg config.Config) error {
 
 // reloaded takes over a configuration that was accepted, or says why one was not.
 func (d *daemon) reloaded(r config.Reload) {
-	ctx := context.Background() //nolint:usetesting // a reload is nobody's request
+	ctx := context.Background()
 	if r.Err != nil {
 		d.log.Error("the configuration is refused, the last good one stays", "err", r.Err)
 		d.events.Log(ctx, loop.LogEvent{Type: loop.LogConfigRejected, Message: r.Err.Error()})

@@ -99,7 +99,7 @@ func (d *daemon) simulate(ctx context.Context, event string, body []byte) (api.S
 
 // report says at the start what a person should know of the configuration.
 func (d *daemon) report() {
-	ctx := context.Background() //nolint:usetesting // the start is nobody's request
+	ctx := context.Background()
 	if d.loaded.Missing {
 		d.log.Info("there is no configuration file, the defaults are used", "file", d.loaded.File)
 	} else {

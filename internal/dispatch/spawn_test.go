@@ -138,6 +138,7 @@ func TestAGivenUpSpawnHasAFreshBudgetForTheNextComment(t *testing.T) {
 }
 
 func TestNothingStartsForAnItemThatClosedMeanwhile(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15.Sibling(16))
 		h.comment(16, "takes the only slot")
@@ -156,8 +157,10 @@ func TestNothingStartsForAnItemThatClosedMeanwhile(t *testing.T) {
 }
 
 func TestAStartThatIsOnItsWayIsEndedWithTheItem(t *testing.T) {
+	t.Parallel()
 	for _, step := range []string{"registered", "running"} {
 		t.Run(step, func(t *testing.T) {
+			t.Parallel()
 			bubble(t, func(t *testing.T, h *house) {
 				h.stop()
 				h.step = func(name string) {
@@ -182,6 +185,7 @@ func TestAStartThatIsOnItsWayIsEndedWithTheItem(t *testing.T) {
 }
 
 func TestAFailedStartIsNotTakenUpForAClosedItem(t *testing.T) {
+	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		at := time.Now()
 		id := h.arrive("issues", label(15, "go", at))

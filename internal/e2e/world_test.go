@@ -55,7 +55,7 @@ type daemon struct {
 // newWorld makes the world and writes its configuration, which config completes. It starts nothing.
 func newWorld(t *testing.T, config string) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "loop-e2e-")
+	dir, err := os.MkdirTemp("", "loop-e2e-") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
