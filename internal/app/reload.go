@@ -40,6 +40,7 @@ func (d *daemon) reloaded(r config.Reload) {
 	}
 	d.live.Store(next)
 	d.level.Set(r.Config.Daemon.Level())
+	d.dispatch.Refresh()
 	d.reload.set("", r.Restart, messages(r.Warnings))
 	d.log.Info("the configuration is reloaded", "changed", keys(r.Changed), "restart_needed", r.Restart)
 	d.events.Log(ctx, loop.LogEvent{Type: loop.LogConfigReloaded, Message: "the configuration is reloaded"})

@@ -78,6 +78,26 @@ func TestSessionsRunBesideEachOtherUpToTheBound(t *testing.T) {
 	}, func(s *dispatch.Settings) { s.MaxConcurrent = 2 })
 }
 
+func TestARaisedBoundLetsMoreRunAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		for n := 1; n <= 3; n++ {
+			h.register(shop15.Sibling(n))
+			h.comment(n, nth(n))
+		}
+		h.only()
+		h.settings.MaxConcurrent = 3
+		h.d.Refresh()
+		on := h.runner.on()
+		if len(on) != 3 {
+			t.Fatalf("%d runs go on, want 3", len(on))
+		}
+		for _, run := range on {
+			run.done()
+		}
+	}, func(s *dispatch.Settings) { s.MaxConcurrent = 1 })
+}
+
 func TestAFailureIsTriedAgainThenGivenUp(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {

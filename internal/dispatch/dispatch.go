@@ -109,6 +109,12 @@ func (d *Dispatcher) rest() {
 	d.wg.Wait()
 }
 
+// Refresh has those who wait look at the settings again. It is to be called when they have changed.
+func (d *Dispatcher) Refresh() {
+	d.slots.admit()
+	d.pokeAll()
+}
+
 // Holds returns the harnesses that cannot work now.
 func (d *Dispatcher) Holds() []Hold {
 	d.mu.Lock()
