@@ -71,6 +71,31 @@ func TestUnreadableFileIsNamedOnceAndLeftAlone(t *testing.T) {
 			if diff := cmp.Diff(before, look(path)); diff != "" {
 				t.Errorf("the file was changed (-before +after):\n%s", diff)
 			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Register(made(shop15)); err != nil || len(s.Problems()) != 0 {
+				t.Errorf("Register once it is moved away = %v; problems %q", err, s.Problems())
+			}
+		})
+	}
+}
+
+func TestMendedFileIsReadAgain(t *testing.T) {
+	t.Parallel()
+	good := stored(t)
+	for name, spoil := range map[string]func(path string) error{
+		"cut in half": write(good[:len(good)/2]),
+		"a folder":    func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, name15)
+			if err := spoil(path); err != nil {
+				t.Fatal(err)
+			}
+			s := openAt(t, dir, slog.New(slog.DiscardHandler))
 			if err := errors.Join(os.Remove(path), os.WriteFile(path, good, 0o600)); err != nil {
 				t.Fatal(err)
 			}

@@ -218,9 +218,7 @@ func (s *Store) Register(add loop.Session) error {
 // room looks for what stands in the way of a new session.
 func (s *Store) room(name string, add loop.Session) error {
 	if _, ok := s.at(name); !ok {
-		if _, err := s.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			s.read(name) // it was put there, or mended, since it was last looked at
-		}
+		s.lookAgain(name)
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -237,6 +235,17 @@ func (s *Store) room(name string, add loop.Session) error {
 		}
 	}
 	return nil
+}
+
+// lookAgain takes in what became of a file since it was last looked at: it was put there, mended, or moved away.
+func (s *Store) lookAgain(name string) {
+	if _, err := s.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		s.read(name)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.problems, name)
 }
 
 // Update changes the session of an item that was made at a time; f is given a copy to change, and its error changes
