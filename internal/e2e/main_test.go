@@ -2,8 +2,11 @@ package e2e_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +26,10 @@ func TestMain(m *testing.M) {
 		os.Exit(loopd())
 	case filepath.Base(os.Args[0]) == "loopctl":
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	}
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) { // nobody said otherwise
+		_ = flag.Set("test.parallel", "8") // they wait for one another's processes more than they work
 	}
 	os.Exit(m.Run())
 }

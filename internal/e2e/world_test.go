@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/loop-daemon/loop/internal/cli"
 	"github.com/loop-daemon/loop/internal/github/githubtest"
 	"github.com/loop-daemon/loop/internal/harness/claudetest"
 )
@@ -84,7 +85,10 @@ func newWorld(t *testing.T, config string) *world {
 		"LOOP_GH_WEBHOOK_SECRET=" + secret,
 	}
 	w.configure(config)
-	t.Cleanup(func() { w.stop() })
+	t.Cleanup(func() {
+		w.stop()
+		w.sweep()
+	})
 	return w
 }
 
@@ -259,6 +263,24 @@ func (w *world) loopctl(args ...string) result {
 	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
 
+// ask is loopctl without a process of its own, for those who ask again and again.
+func (w *world) ask(args ...string) result {
+	w.t.Helper()
+	var out, errs bytes.Buffer
+	code := cli.Main(w.t.Context(), args, strings.NewReader(""), &out, &errs, w.getenv)
+	return result{out.String(), errs.String(), code}
+}
+
+// getenv looks a variable up in the world's environment.
+func (w *world) getenv(name string) string {
+	for _, kv := range w.env {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
 // must runs a command of the client that has to succeed, and returns its output.
 func (w *world) must(args ...string) string {
 	w.t.Helper()
@@ -272,7 +294,10 @@ func (w *world) must(args ...string) string {
 // register links a conversation to an item.
 func (w *world) register(ref, id string, more ...string) {
 	w.t.Helper()
-	w.must(append([]string{"sessions", "register", "--work-item", ref, "--harness", "claude", "--harness-session-id", id, "--cwd", w.work}, more...)...)
+	args := append([]string{"sessions", "register", "--work-item", ref, "--harness", "claude", "--harness-session-id", id, "--cwd", w.work}, more...)
+	if r := w.ask(args...); r.code != 0 {
+		w.t.Fatalf("loopctl %v: exit %d\n%s%s", args, r.code, r.stdout, r.stderr)
+	}
 }
 
 // answer is the receiver's answer to a delivery.
@@ -347,8 +372,12 @@ type delivery struct {
 
 func (w *world) delivery(id string) delivery {
 	w.t.Helper()
+	r := w.ask("deliveries", "show", id, "-o", "json")
+	if r.code != 0 {
+		w.t.Fatalf("delivery %s: exit %d\n%s%s", id, r.code, r.stdout, r.stderr)
+	}
 	var d delivery
-	w.decode(w.must("deliveries", "show", id, "-o", "json"), &d)
+	w.decode(r.stdout, &d)
 	return d
 }
 
