@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -154,7 +155,7 @@ func check(ctx context.Context, path string, opts options) (err error) {
 		return err
 	}
 	if found != "ok" {
-		return damaged(path, errors.New(found))
+		return damaged(path, errors.New(strings.ReplaceAll(found, "\n", " ")))
 	}
 	return nil
 }
