@@ -66,7 +66,7 @@ func (d *daemon) run(ctx context.Context, hup <-chan os.Signal) (err error) {
 		return usageError{err}
 	}
 	d.live.Store(first)
-	lock, err := unixsock.Lock(filepath.Join(d.folders.State, "loopd.lock"))
+	lock, err := unixsock.Lock(filepath.Join(d.folders.State, "loopd.lock")) // it makes the state folder
 	if err != nil {
 		return lockError(d.folders.State, err)
 	}
@@ -107,17 +107,15 @@ func (d *daemon) listenSocket(ctx context.Context) (net.Listener, error) {
 	return lis, err
 }
 
-// places finds the folders and the socket, and makes the state folder.
+// places finds the folders and the socket. Nothing is made yet.
 func (d *daemon) places() error {
 	sockets, err := config.Sockets(d.flags.socket, d.loaded.Config, d.env.Getenv)
 	if err != nil {
 		return err
 	}
 	d.socket = sockets[0]
-	if d.folders, err = d.loaded.Config.Folders(d.env.Getenv); err != nil {
-		return err
-	}
-	return os.MkdirAll(d.folders.State, 0o700)
+	d.folders, err = d.loaded.Config.Folders(d.env.Getenv)
+	return err
 }
 
 func lockError(state string, err error) error {

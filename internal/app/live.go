@@ -34,7 +34,7 @@ func (d *daemon) newLive(cfg config.Config) (*live, error) {
 		Socket: d.socket, Environ: d.env.Environ, Withhold: []string{cfg.Webhook.SecretEnv}, Agents: programs(cfg),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("harnesses of the configuration: %w", err)
+		return nil, err
 	}
 	if _, err := agents.Agent(cfg.Routing.DefaultHarness); err != nil {
 		return nil, fmt.Errorf("routing.default_harness: %w", err)

@@ -14,12 +14,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"google.golang.org/grpc/grpclog"
 
 	"github.com/loop-daemon/loop/internal/config"
+	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/sys/build"
 )
@@ -80,7 +82,7 @@ func Main(ctx context.Context, e Env) int {
 	level.Set(loaded.Config.Daemon.Level())
 	d := daemon{env: e, flags: *flags, loaded: loaded, level: level, log: logger(e.Stderr, loaded.Config.Daemon.LogFormat, level)}
 	if err := d.run(ctx, hup); err != nil {
-		say(e.Stderr, "loopd: %v\n", err)
+		say(e.Stderr, "loopd: %s\n", strings.TrimSuffix(err.Error(), ": "+loop.ErrInvalid.Error())) // the class is for programs
 		if _, ok := errors.AsType[usageError](err); ok {
 			return exitUsage
 		}
