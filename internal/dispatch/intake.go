@@ -106,6 +106,9 @@ func (v verdict) state() verdict {
 	v.to = inbox.Transition{
 		State: loop.StateQueued, Item: v.decision.Item, Decision: v.decision.Kind, Closures: v.decision.Closures, Fact: v.event.Fact,
 	}
+	if refs := v.decision.Refs; v.to.Item.IsZero() && len(refs) > 0 {
+		v.to.Item = refs[0] // so that whoever asks about the item is told of what was dropped, too
+	}
 	if v.event.Kind != "" {
 		v.to.Summary = prompt.Summary(v.event)
 	}
@@ -251,7 +254,7 @@ func (d *Dispatcher) commitVerdict(tx *journal.Tx, v *verdict) error {
 
 func (v verdict) logEvent() loop.LogEvent {
 	ev := loop.LogEvent{
-		Type: loop.LogDeliveryReceived, Item: v.decision.Item, Delivery: v.delivery.ID, Message: v.to.Summary,
+		Type: loop.LogDeliveryReceived, Item: v.to.Item, Delivery: v.delivery.ID, Message: v.to.Summary,
 		Fields: map[string]string{"kind": v.delivery.Kind, "decision": string(v.decision.Kind), "reason": v.decision.Reason},
 	}
 	switch {

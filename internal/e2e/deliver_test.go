@@ -172,6 +172,9 @@ func TestOnlyListedPeopleAreHeard(t *testing.T) {
 	if out := w.must("explain", stranger); !strings.Contains(out, "authorized_users") {
 		t.Errorf("explain does not name the key to change:\n%s", out)
 	}
+	if out := w.must("explain", "acme/shop#15"); !strings.Contains(out, stranger) {
+		t.Errorf("explain tells nothing of what was dropped for the item:\n%s", out)
+	}
 	if n := len(w.runs()); n != 0 {
 		t.Errorf("%d runs, want none", n)
 	}
