@@ -42,7 +42,13 @@ func TestPackageDocs(t *testing.T) {
 func TestMap(t *testing.T) {
 	t.Parallel()
 	named := mapped(t)
-	for name, p := range tree(t) {
+	all := tree(t)
+	for _, name := range named {
+		if p := all[name]; p == nil || !p.internal {
+			t.Errorf("the map in internal/doc.go names %s, which is not there", name)
+		}
+	}
+	for name, p := range all {
 		if p.internal && name != "internal" && !forTests(name) && !slices.Contains(named, name) {
 			t.Errorf("internal/%s is not on the map: give it a line in internal/doc.go", name)
 		}
