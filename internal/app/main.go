@@ -42,9 +42,9 @@ type Env struct {
 
 	// Starter is the argument vector that runs this program as the starter of a run: its own path and "exec".
 	Starter []string
-	// Step and RetryBase are those of dispatch.Options, for tests.
-	Step      func(string)
-	RetryBase time.Duration
+	// Step, RetryBase and ProbeBase are those of dispatch.Options, for tests.
+	Step                 func(string)
+	RetryBase, ProbeBase time.Duration
 }
 
 // Process returns the Env of the running process.

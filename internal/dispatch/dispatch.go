@@ -29,7 +29,7 @@ type Settings struct {
 	CloseSettle    time.Duration   // how long a running turn may go on after its item closed
 }
 
-// Options are what a Dispatcher is made of. All fields are needed but Step and RetryBase.
+// Options are what a Dispatcher is made of. All fields are needed but Step, RetryBase and ProbeBase.
 type Options struct {
 	Journal  *journal.DB
 	Inbox    *inbox.Inbox
@@ -50,6 +50,9 @@ type Options struct {
 
 	// RetryBase is the wait before the second try of a delivery; later ones wait four times as long each. 0 is 15 s.
 	RetryBase time.Duration
+	// ProbeBase is the wait before a harness that cannot work is probed, where it does not name a time; each further one is
+	// twice as long, up to 15 minutes. 0 is a minute.
+	ProbeBase time.Duration
 	// Step, if set, is called after each durable step with its name, so that a test can stop the process there.
 	Step func(name string)
 }
@@ -73,6 +76,9 @@ type Dispatcher struct {
 func New(o Options) *Dispatcher {
 	if o.RetryBase <= 0 {
 		o.RetryBase = 15 * time.Second
+	}
+	if o.ProbeBase <= 0 {
+		o.ProbeBase = time.Minute
 	}
 	d := &Dispatcher{
 		Options: o,

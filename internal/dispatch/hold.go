@@ -9,11 +9,8 @@ import (
 	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
-// The waits before a held harness is probed, where it does not name a time: the first, doubled up to the last.
-const (
-	firstProbe = time.Minute
-	lastProbe  = 15 * time.Minute
-)
+// lastProbe is the longest wait before a held harness is probed, where it does not name a time.
+const lastProbe = 15 * time.Minute
 
 // hold is a harness that cannot work now. When its time comes, one run goes ahead as a probe.
 type hold struct {
@@ -43,9 +40,9 @@ func (d *Dispatcher) holdHarness(harness string, out loop.Outcome, now time.Time
 		h = &hold{}
 		d.holds[harness] = h
 	}
-	h.wait = min(max(firstProbe, 2*h.wait), lastProbe)
+	h.wait = min(max(d.ProbeBase, 2*h.wait), lastProbe)
 	if news {
-		h.wait = firstProbe
+		h.wait = d.ProbeBase
 	}
 	h.Hold = Hold{Harness: harness, Reason: out.Reason, Detail: out.Detail, Until: now.Add(h.wait)}
 	if out.Until.After(now) {

@@ -34,10 +34,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// loopd is loopd with short retries, which ends itself as a crash would at the step that LOOP_E2E_KILL_AT names.
+// loopd is loopd with short waits, which ends itself as a crash would at the step that LOOP_E2E_KILL_AT names.
 func loopd() int {
 	e := app.Process()
-	e.RetryBase = 100 * time.Millisecond
+	e.RetryBase, e.ProbeBase = 100*time.Millisecond, time.Second
 	killAt := os.Getenv("LOOP_E2E_KILL_AT")
 	e.Step = func(name string) {
 		if name == killAt {
