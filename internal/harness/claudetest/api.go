@@ -17,6 +17,7 @@ import (
 // Behavior is what the API does with the requests that come. Its zero value answers "Fake answer to turn N: PROMPT". A
 // directive in a prompt overrides it for that prompt; the words are those in brackets.
 type Behavior struct {
+	Gate       <-chan struct{} // if set, wait before an answer until it is closed
 	Delay      time.Duration   // before an answer (delay, in milliseconds)
 	ChunkDelay time.Duration   // between two pieces of an answer (chunk, in milliseconds)
 	Status     int             // fail with this HTTP status: 400, 401, 429, 500, 529, … (status)
@@ -164,7 +165,7 @@ func (a *API) respond(w http.ResponseWriter, r *http.Request, asked question, re
 	switch {
 	case rec.Side:
 		re = reply{id: seq, model: asked.Model, text: "Fake side answer"}
-	case !pause(r, b.Delay):
+	case !pause(r, b.Delay) || !passes(r, b.Gate):
 		return 0
 	case a.takeFailure(b):
 		for name := range b.Header {
@@ -211,6 +212,19 @@ func countTokens(w http.ResponseWriter, r *http.Request) {
 func pause(r *http.Request, d time.Duration) bool {
 	select {
 	case <-time.After(d):
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// passes waits for a gate, if there is one, and reports false when the client left meanwhile.
+func passes(r *http.Request, gate <-chan struct{}) bool {
+	if gate == nil {
+		return true
+	}
+	select {
+	case <-gate:
 		return true
 	case <-r.Context().Done():
 		return false

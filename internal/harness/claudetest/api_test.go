@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -110,6 +111,31 @@ func TestFailures(t *testing.T) {
 	api.Behave(claudetest.Behavior{Text: "as told"})
 	if _, body, err := ask(t, api, "", user("hello")); !strings.Contains(body, "as told") {
 		t.Errorf("got %q, %v", body, err)
+	}
+}
+
+func TestGateHoldsAnswersBack(t *testing.T) {
+	t.Parallel()
+	gate := make(chan struct{})
+	api := newAPI(t, claudetest.Behavior{Gate: gate})
+	answered := make(chan int, 1)
+	go func() {
+		status, _, _ := ask(t, api, "", user("hello"))
+		answered <- status
+	}()
+	for len(api.Requests()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	api.Behave(claudetest.Behavior{})
+	if status, _, err := ask(t, api, "", user("meanwhile")); status != 200 || err != nil {
+		t.Errorf("without a gate: got %d, %v", status, err)
+	}
+	if status := api.Requests()[0].Status; status != 0 {
+		t.Errorf("answered with %d before the gate was open", status)
+	}
+	close(gate)
+	if status := <-answered; status != 200 {
+		t.Errorf("got %d once the gate was open", status)
 	}
 }
 
