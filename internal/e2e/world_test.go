@@ -201,7 +201,7 @@ func (d *daemon) receiver() string {
 	return ""
 }
 
-// stop ends loopd as a service manager would, and what its runs left behind.
+// stop ends loopd as a service manager would. Its runs live on.
 func (w *world) stop() {
 	w.mu.Lock()
 	d := w.loopd
@@ -404,13 +404,15 @@ func (w *world) ends(id, state, reason string) delivery {
 
 // session is what is asked of `loopctl sessions show -o json`.
 type session struct {
-	HarnessSessionID string
-	Status           string
-	CloseReason      string
-	Ending           string
-	LastEventAt      *time.Time
-	RecentDeliveries []string
-	Cwd              string
+	HarnessSessionID          string
+	PreviousHarnessSessionIDs []string
+	Status                    string
+	CloseReason               string
+	Ending                    string
+	LastEventAt               *time.Time
+	RecentDeliveries          []string
+	Cwd                       string
+	CostUSD                   float64
 }
 
 // session reads the file of a session, as people do.
