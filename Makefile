@@ -10,13 +10,14 @@ GO      ?= go
 FUZZTIME ?= 10s
 # The Claude Code that the tests are run with.
 CLAUDE_VERSION = 2.1.332
-CLAUDE  := $(CACHE)/claude-$(CLAUDE_VERSION)/node_modules/.bin/claude
+CLAUDE_DIR := $(CACHE)/claude-$(CLAUDE_VERSION)
+CLAUDE  := $(CLAUDE_DIR)/node_modules/.bin/claude
 # What the API may not break: a commit.
 BASE    ?= main
 
 .DEFAULT_GOAL := help
 .PHONY: help build install test e2e e2e-claude fuzz bench scenarios generate lint fmt check \
-	vet fix-check generate-check breaking need-go need-cc need-npm
+	vet fix-check generate-check breaking need-go need-cc
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +42,8 @@ test: need-go need-cc ## run every test with the race detector, in shuffled orde
 e2e: need-go need-cc ## run only the whole-program tests, each time anew
 	$(GO) test -race -shuffle=on -count=1 -timeout 15m ./internal/e2e/...
 
-e2e-claude: $(CLAUDE) need-go ## run the tests with the real Claude Code, from npm, and a model API of our own
-	LOOP_CLAUDE=$(CLAUDE) $(GO) test -count=1 -timeout 15m -parallel 2 -run '^TestReal' \
+e2e-claude: $(CLAUDE) need-go need-cc ## run the tests with the real Claude Code, from npm, and a model API of our own
+	LOOP_CLAUDE=$(CLAUDE) $(GO) test -race -shuffle=on -count=1 -timeout 15m -p 1 -parallel 2 -run '^TestReal' \
 		$$(grep -rl --include='*_test.go' '^func TestReal' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 fuzz: need-go ## give each fuzz target FUZZTIME (10s)
@@ -108,9 +109,13 @@ $(TOOLS)/buf: internal/tools/buf/go.mod | need-go
 $(TOOLS)/golangci-lint: internal/tools/lint/go.mod | need-go
 	cd internal/tools/lint && GOBIN=$(TOOLS) $(GO) install -trimpath tool && touch $@
 
-$(CLAUDE): | need-npm
-	npm install --prefix $(CACHE)/claude-$(CLAUDE_VERSION) --no-audit --no-fund @anthropic-ai/claude-code@$(CLAUDE_VERSION)
-	@$@ --version
+# Moved into its place when it is known to run, so that half an installation is never taken for a whole one.
+$(CLAUDE):
+	@npm --version >/dev/null 2>&1 || { echo "npm is missing, which installs Claude Code: install Node.js 22 or later (nodejs.org)" >&2; exit 1; }
+	@rm -rf $(CLAUDE_DIR) $(CLAUDE_DIR).new
+	npm install --prefix $(CLAUDE_DIR).new --no-audit --no-fund @anthropic-ai/claude-code@$(CLAUDE_VERSION)
+	@$(CLAUDE_DIR).new/node_modules/.bin/claude --version
+	@mv $(CLAUDE_DIR).new $(CLAUDE_DIR)
 
 need-go:
 	@$(GO) version >/dev/null 2>&1 || { echo "Go is missing: install 1.26 or later (go.dev/dl)" >&2; exit 1; }
@@ -125,6 +130,3 @@ need-cc:
 		exit 1; }
 	@git --version >/dev/null 2>&1 || { \
 		echo "git is missing, which the tests run: apt-get install git, dnf install git or xcode-select --install" >&2; exit 1; }
-
-need-npm:
-	@npm --version >/dev/null 2>&1 || { echo "npm is missing, which installs Claude Code: install Node.js 22 or later (nodejs.org)" >&2; exit 1; }
