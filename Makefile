@@ -12,11 +12,13 @@ FUZZTIME ?= 10s
 CLAUDE_VERSION = 2.1.332
 CLAUDE_DIR := $(CACHE)/claude-$(CLAUDE_VERSION)
 CLAUDE  := $(CLAUDE_DIR)/node_modules/.bin/claude
+# Who answers in the demonstration: demo, or claude.
+HARNESS ?= demo
 # What the API may not break: a commit.
 BASE    ?= main
 
 .DEFAULT_GOAL := help
-.PHONY: help build install test e2e e2e-claude fuzz bench scenarios generate lint fmt check \
+.PHONY: help build demo install test e2e e2e-claude fuzz bench scenarios generate lint fmt check \
 	vet fix-check generate-check breaking need-go need-cc
 
 help: ## list the targets
@@ -28,6 +30,10 @@ help: ## list the targets
 
 build: need-go ## build bin/loopd and bin/loopctl
 	$(GO) build -trimpath -buildvcs=auto -o bin/ ./loopd ./loopctl
+
+demo: build ## show it all at work, on a configuration and state of its own; HARNESS=claude has Claude Code answer
+	@$(GO) build -trimpath -o $(TOOLS)/demo ./internal/demo
+	@$(TOOLS)/demo --harness '$(HARNESS)'
 
 install: need-go ## put loopd and loopctl where Go puts programs: $(go env GOPATH)/bin
 	$(GO) install -trimpath -buildvcs=auto ./loopd ./loopctl

@@ -36,6 +36,10 @@
 //	config       loop.toml → Config: defaults, strict decode, validation, reload
 //	app          Main: flags, logger, signals; New and Run: build all of it, run, reload, stop
 //
+// What shows it
+//
+//	demo         tells a person what loopd does with deliveries, and checks it: make demo
+//
 // What knows nothing of Loop
 //
 //	sys/journal     SQLite: open, migrate, one writer, shared commits
