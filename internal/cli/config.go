@@ -43,6 +43,9 @@ func (checkConfig) Run(out *printer, flags globals, who caller) error {
 		return err
 	}
 	loaded, loadErr := config.Load(place, who.getenv)
+	if loadErr == nil {
+		loaded.Warnings = append(loaded.Warnings, secretWarnings(loaded.Config, who)...)
+	}
 	if out.json {
 		return errors.Join(reportCheck(out, place, loaded.Warnings, loadErr), loadErr)
 	}
@@ -56,6 +59,16 @@ func (checkConfig) Run(out *printer, flags globals, who caller) error {
 		return out.line("there is no %s: the defaults hold", place.File)
 	}
 	return out.line("%s is right", place.File)
+}
+
+// secretWarnings tells of a secret that loopd would miss if it were started from here. A service may have another environment
+// and folders of its own, so it is no error.
+func secretWarnings(cfg config.Config, who caller) []config.Warning {
+	_, err := config.Secrets(cfg, who.getenv, os.ReadFile)
+	if missing, ok := errors.AsType[*config.Error](err); ok {
+		return []config.Warning{{Key: missing.Key, Msg: "a loopd that is started here would refuse to start: " + missing.Msg}}
+	}
+	return nil
 }
 
 func reportCheck(out *printer, place config.Place, warnings []config.Warning, loadErr error) error {

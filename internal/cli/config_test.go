@@ -17,6 +17,9 @@ func TestConfig(t *testing.T) {
 	write(t, right, "[routing]\nauthorized_users = [\"octocat\"]\n")
 	write(t, doubtful, "[routing]\nmax_attempts = 2\n")
 	write(t, wrong, "[routing]\nmax_atempts = 2\n[keep]\ndays = 1\n")
+	const secret = "loopctl: warning: webhook.secret_env: a loopd that is started here would refuse to start: no webhook secret in $ELSEWHERE"
+	secretless := filepath.Join(dir, "secretless.toml")
+	write(t, secretless, "[routing]\nauthorized_users = [\"octocat\"]\n[webhook]\nsecret_env = \"ELSEWHERE\"\n")
 	none := filepath.Join(dir, "loop", "loop.toml")
 	const nobody = "loopctl: warning: routing.authorized_users: "
 
@@ -27,6 +30,7 @@ func TestConfig(t *testing.T) {
 	}{
 		{"check --config " + right, 0, right + " is right\n", ""},
 		{"check --config " + doubtful, 0, doubtful + " is right\n", nobody},
+		{"check --config " + secretless, 0, secretless + " is right\n", secret},
 		{"check --config " + wrong, 2, "", "loopctl: " + wrong + ":2:1: routing.max_atempts: "},
 		{"check --config " + none, 2, "", "loopctl: " + none + ": there is no such file"},
 		{"check", 0, "there is no " + none + ": the defaults hold\n", nobody},
@@ -40,7 +44,7 @@ func TestConfig(t *testing.T) {
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			t.Parallel()
-			env := map[string]string{"XDG_CONFIG_HOME": dir, "LOOP_SOCKET": "/nonexistent"}
+			env := map[string]string{"XDG_CONFIG_HOME": dir, "LOOP_SOCKET": "/nonexistent", "LOOP_GH_WEBHOOK_SECRET": "hush"}
 			r := loopctl(t.Context(), env, "", append([]string{"config"}, strings.Fields(tt.args)...)...)
 			if r.Code != tt.code || !begins(r.Stdout, tt.stdout) || !begins(r.Stderr, tt.stderr) {
 				t.Errorf("exit code %d, want %d; stdout:\n%s\nstderr:\n%s", r.Code, tt.code, r.Stdout, r.Stderr)

@@ -236,9 +236,9 @@ func TestSecretsMissing(t *testing.T) {
 		readFile func(string) ([]byte, error)
 		want     []string
 	}{
-		{"variable", config.Default(), none, []string{"$LOOP_GH_WEBHOOK_SECRET", "webhook.enabled = false", "loopctl init"}},
-		{"empty file", inFile, empty, []string{"/cred", "webhook.enabled = false", "loopctl init"}},
-		{"no file", inFile, none, []string{"webhook.secret_file", fs.ErrNotExist.Error()}},
+		{"variable", config.Default(), none, []string{"$LOOP_GH_WEBHOOK_SECRET", "webhook.enabled = false", "openssl rand -hex 32"}},
+		{"empty file", inFile, empty, []string{"/cred", "webhook.enabled = false", "openssl rand -hex 32"}},
+		{"no file", inFile, none, []string{"webhook.secret_file", fs.ErrNotExist.Error(), "openssl rand -hex 32"}},
 		{"unsigned, but reachable", reachable, none, []string{"$LOOP_GH_WEBHOOK_SECRET"}},
 	}
 	for _, tt := range tests {

@@ -6,6 +6,8 @@ import (
 	"slices"
 )
 
+const secretRemedy = "put the secret there that GitHub has too (`openssl rand -hex 32` makes one), or set webhook.enabled = false"
+
 // Secrets reads the webhook's secrets, several of which may be valid at once while one replaces the other: one a line in
 // webhook.secret_file, where that is set, else in the variable that webhook.secret_env names. Blank lines and the space
 // around a secret do not count. Without any secret it is an error, unless the webhook is off or takes unsigned deliveries.
@@ -19,7 +21,7 @@ func Secrets(cfg Config, getenv Getenv, readFile func(string) ([]byte, error)) (
 		key, source = "webhook.secret_file", w.SecretFile
 		var err error
 		if lines, err = readFile(w.SecretFile); err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
+			return nil, &Error{Key: key, Msg: fmt.Sprintf("%v: %s", err, secretRemedy)}
 		}
 	}
 	var secrets [][]byte
@@ -31,8 +33,7 @@ func Secrets(cfg Config, getenv Getenv, readFile func(string) ([]byte, error)) (
 		}
 	}
 	if len(secrets) == 0 && !(w.AllowUnsigned && w.Loopback()) {
-		return nil, &Error{Key: key, Msg: fmt.Sprintf("no webhook secret in %s: put the secret there, or set webhook.enabled = false; "+
-			"`loopctl init` does either", source)}
+		return nil, &Error{Key: key, Msg: fmt.Sprintf("no webhook secret in %s: %s", source, secretRemedy)}
 	}
 	return secrets, nil
 }
