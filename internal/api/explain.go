@@ -181,7 +181,7 @@ func (a *account) session(w loop.WorkItem) {
 	now := a.o.Dispatcher.Activity(w)
 	line = "It is " + now.State + " now"
 	if now.Queued > 0 {
-		line += fmt.Sprintf(", and %d more wait for it", now.Queued)
+		line += fmt.Sprintf(", with %d in its queue", now.Queued)
 	}
 	a.say("%s.", line)
 	for _, h := range a.o.Dispatcher.Holds() {

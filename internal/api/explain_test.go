@@ -70,7 +70,7 @@ func TestExplainFailedDelivery(t *testing.T) {
 		"It concerns github:acme/shop#15.",
 		"Decision: deliver it to the session that works on the item.",
 		"Session: claude conversation id-of-github-acme-shop-15 in /home/user/shop (headless), active.",
-		"It is held now, and 1 more wait for it.",
+		"It is held now, with 1 in its queue.",
 		"claude cannot work until about " + at(time.Hour) + ": usage-limit (resets at 3).",
 		"Run r1 began at " + at(2*time.Minute) + " with 1 more, and ended after 12s: failed (exit): status 1",
 		"Run r2 began at " + at(3*time.Minute) + ", and ended after 12s: done",

@@ -96,6 +96,7 @@ var printing = []string{
 	"explain acme/shop#15",
 	"events",
 	"logs acme/shop#15",
+	"logs acme/shop#16",
 	"status",
 	"reload",
 	"simulate - --event issue_comment",

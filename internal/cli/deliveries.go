@@ -55,9 +55,9 @@ func (l listDeliveries) Run(ctx context.Context, c *client, out *printer) error 
 }
 
 func listDeliveryRows(t *table, shapes []deliveryShape) {
-	t.header("SEQ", "DELIVERY", "RECEIVED", "KIND", "WORK ITEM", "STATE", "SUMMARY")
+	t.header("SEQ", "DELIVERY", "RECEIVED", "STATE", "KIND", "WORK ITEM", "SUMMARY")
 	for _, d := range shapes {
-		t.row(decimal(d.Seq), d.ID, ago(d.ReceivedAt), d.Kind, refOf(d.WorkItem), d.state(), cut(text(d.Summary), summaryWidth))
+		t.row(decimal(d.Seq), d.ID, ago(d.ReceivedAt), d.state(), d.Kind, refOf(d.WorkItem), cut(text(d.Summary), summaryWidth))
 	}
 }
 

@@ -43,11 +43,16 @@ func (l logs) Run(ctx context.Context, c *client, out *printer) error {
 	open := func(ctx context.Context) (grpc.ServerStreamingClient[loopv1.TranscriptResponse], error) {
 		return c.Transcript(ctx, &loopv1.TranscriptRequest{WorkItem: item.Ref(), Follow: l.Follow})
 	}
+	pieces := 0
 	err = receive(ctx, c.link, l.Follow, open, func(piece *loopv1.TranscriptResponse) error {
+		pieces++
 		return printPiece(out, piece.GetText())
 	})
-	if l.Follow && ctx.Err() != nil {
+	switch {
+	case l.Follow && ctx.Err() != nil:
 		return nil
+	case err == nil && pieces == 0 && !out.json:
+		out.note("nothing was handed to the session of %s yet", item)
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func TestRefusedTurns(t *testing.T) {
 		{name: "id that is no UUID", spoil: func(t *harness.Turn) { t.ID = "abc" }, start: true, class: loop.ErrInvalid, says: "UUID"},
 		{name: "no prompt", spoil: func(t *harness.Turn) { t.Prompt = "" }, class: loop.ErrInvalid, says: "no prompt"},
 		{name: "relative folder", spoil: func(t *harness.Turn) { t.Cwd = "." }, class: loop.ErrInvalid, says: "absolute"},
-		{name: "folder gone", spoil: func(t *harness.Turn) { t.Cwd = filepath.Join(cwd, "gone") }, class: loop.ErrUnavailable, says: "gone"},
+		{name: "folder gone", spoil: func(t *harness.Turn) { t.Cwd = filepath.Join(cwd, "gone") }, class: loop.ErrUnavailable, says: "gone: no such file or directory; make it"},
 		{name: "folder is a file", spoil: func(t *harness.Turn) { t.Cwd = plain }, class: loop.ErrUnavailable, says: "not a folder"},
 	}
 	a := agent(t, harness.Options{Environ: []string{"PATH=" + bin}})

@@ -65,11 +65,12 @@ func (t Turn) check() error {
 		return fmt.Errorf("working folder %q of %s is not an absolute path: %w", t.Cwd, t.Item, loop.ErrInvalid)
 	}
 	// An agent that is started elsewhere does not complain, it goes to work in the wrong tree.
+	const remedy = "make it, or choose another (--cwd of a registration, else routing.spawn_workdir)"
 	switch info, err := os.Stat(t.Cwd); {
 	case err != nil:
-		return fmt.Errorf("working folder of %s: %w: %w", t.Item, err, loop.ErrUnavailable)
+		return fmt.Errorf("working folder of %s: %w; %s: %w", t.Item, err, remedy, loop.ErrUnavailable)
 	case !info.IsDir():
-		return fmt.Errorf("working folder %s of %s is not a folder: %w", t.Cwd, t.Item, loop.ErrUnavailable)
+		return fmt.Errorf("working folder %s of %s is not a folder; %s: %w", t.Cwd, t.Item, remedy, loop.ErrUnavailable)
 	}
 	return nil
 }

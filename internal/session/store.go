@@ -227,7 +227,7 @@ func (s *Store) room(name string, add loop.Session) error {
 			add.WorkItem, filepath.Join(s.dir, name), err, loop.ErrConflict)
 	}
 	if old, ok := s.sessions[name]; ok && old.Open() {
-		return fmt.Errorf("%s has a session already: %s %s, %s: %w", add.WorkItem, old.Harness, old.HarnessSessionID, old.Status, loop.ErrExists)
+		return fmt.Errorf("%s has a session already: %s %s, %s; close it first, or register with --force to put this one in its place: %w", add.WorkItem, old.Harness, old.HarnessSessionID, old.Status, loop.ErrExists)
 	}
 	for _, other := range s.sessions {
 		if other.Open() && other.Harness == add.Harness && other.HarnessSessionID == add.HarnessSessionID && add.HarnessSessionID != "" {
