@@ -35,12 +35,14 @@ type daemon struct {
 	flags  flagValues
 	loaded config.Loaded
 	level  *slog.LevelVar
+	format *logFormat
 	log    *slog.Logger
 
 	started time.Time
 	socket  string
 	folders config.Folders
 	live    atomic.Pointer[live]
+	next    *live // checked and not in force yet; the watcher's alone
 	reload  reloadState
 
 	journal  *journal.DB
@@ -156,7 +158,7 @@ func (d *daemon) build() error {
 		d.receiver, err = webhook.New(webhook.Options{
 			Secrets:       func() [][]byte { return d.live.Load().secrets },
 			AllowUnsigned: func() bool { return d.live.Load().config.Webhook.AllowUnsigned },
-			MaxBody:       int64(d.loaded.Config.Webhook.MaxBodyBytes),
+			MaxBody:       func() int64 { return int64(d.live.Load().config.Webhook.MaxBodyBytes) },
 			Put:           d.inbox.Put, Report: d.events.Log, Logger: d.log, Step: d.env.Step,
 		})
 		if err != nil {

@@ -78,9 +78,10 @@ func Main(ctx context.Context, e Env) int {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 
-	level := new(slog.LevelVar)
+	level, format := new(slog.LevelVar), new(logFormat)
 	level.Set(loaded.Config.Daemon.Level())
-	d := daemon{env: e, flags: *flags, loaded: loaded, level: level, log: logger(e.Stderr, loaded.Config.Daemon.LogFormat, level)}
+	format.set(loaded.Config.Daemon.LogFormat)
+	d := daemon{env: e, flags: *flags, loaded: loaded, level: level, format: format, log: slog.New(newLogHandler(e.Stderr, format, level))}
 	if err := d.run(ctx, hup); err != nil {
 		say(e.Stderr, "loopd: %s\n", strings.TrimSuffix(err.Error(), ": "+loop.ErrInvalid.Error())) // the class is for programs
 		if _, ok := errors.AsType[usageError](err); ok {
@@ -136,15 +137,6 @@ func load(f flagValues, getenv func(string) string) (config.Loaded, error) {
 		return config.Loaded{}, err
 	}
 	return config.Load(place, getenv)
-}
-
-// logger writes to w in the format of the configuration.
-func logger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
-	o := &slog.HandlerOptions{Level: level}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, o))
-	}
-	return slog.New(slog.NewTextHandler(w, o))
 }
 
 // say writes to the terminal. Nothing can be done about a terminal that is gone.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/loop-daemon/loop/internal/config"
@@ -17,34 +18,30 @@ type reloadState struct {
 	warns   []string
 }
 
-// check refuses a configuration that cannot be made live.
-func (d *daemon) check(cfg config.Config) error {
-	_, err := d.newLive(cfg)
+// check makes what a configuration asks for, or refuses one that cannot be made live. The watcher calls it before reloaded.
+func (d *daemon) check(cfg config.Config) (err error) {
+	d.next, err = d.newLive(cfg)
 	return err
 }
 
-// reloaded takes over a configuration that was accepted, or says why one was not.
+// reloaded puts the configuration that was checked in force, or notes why one was refused. The watcher has logged it.
 func (d *daemon) reloaded(r config.Reload) {
 	ctx := context.Background()
 	if r.Err != nil {
-		d.log.Error("the configuration is refused, the last good one stays", "err", r.Err)
-		d.events.Log(ctx, loop.LogEvent{Type: loop.LogConfigRejected, Message: r.Err.Error()})
 		d.reload.set(r.Err.Error(), nil, nil)
+		d.events.Log(ctx, loop.LogEvent{Type: loop.LogConfigRejected, Message: r.Err.Error()})
 		return
 	}
-	next, err := d.newLive(r.Config)
-	if err != nil { // it was checked a moment ago: a secret file went away meanwhile
-		d.log.Error("the configuration is refused, the last good one stays", "err", err)
-		d.reload.set(err.Error(), nil, nil)
-		return
-	}
-	d.live.Store(next)
+	d.live.Store(d.next)
 	d.level.Set(r.Config.Daemon.Level())
+	d.format.set(r.Config.Daemon.LogFormat)
 	d.dispatch.Refresh()
 	d.reload.set("", r.Restart, messages(r.Warnings))
-	d.log.Info("the configuration is reloaded", "changed", keys(r.Changed), "restart_needed", r.Restart)
-	d.events.Log(ctx, loop.LogEvent{Type: loop.LogConfigReloaded, Message: "the configuration is reloaded"})
-	d.warn(ctx, r.Warnings)
+	d.events.Log(ctx, loop.LogEvent{
+		Type: loop.LogConfigReloaded, Message: "the configuration is reloaded",
+		Fields: map[string]string{"changed": strings.Join(keys(r.Changed), " "), "restart_needed": strings.Join(r.Restart, " ")},
+	})
+	d.warned(ctx, r.Warnings)
 }
 
 func (s *reloadState) set(err string, restart, warns []string) {
@@ -56,10 +53,9 @@ func (s *reloadState) set(err string, restart, warns []string) {
 	}
 }
 
-// warn says what a configuration will cost.
-func (d *daemon) warn(ctx context.Context, warnings []config.Warning) {
+// warned notes in the event log what a configuration will cost.
+func (d *daemon) warned(ctx context.Context, warnings []config.Warning) {
 	for _, w := range warnings {
-		d.log.Warn("configuration", "warning", w.String())
 		d.events.Log(ctx, loop.LogEvent{Type: loop.LogConfigWarning, Message: w.String()})
 	}
 }

@@ -106,7 +106,10 @@ func (d *daemon) report() {
 		d.log.Info("the configuration is read", "file", d.loaded.File)
 	}
 	d.reload.set("", nil, messages(d.loaded.Warnings))
-	d.warn(ctx, d.loaded.Warnings)
+	for _, w := range d.loaded.Warnings {
+		d.log.Warn("configuration is doubtful", "key", w.Key, "reason", w.Msg)
+	}
+	d.warned(ctx, d.loaded.Warnings)
 }
 
 // keepEvery is how often what is finished is looked through for what is too old.

@@ -63,11 +63,11 @@ func (r *Receiver) health(w http.ResponseWriter, req *http.Request) {
 // passes on the few headers that the service knows.
 type door struct {
 	next    http.Handler
-	maxBody int64
+	maxBody func() int64
 	large   chan struct{} // holds one token for each large body that is being read or answered
 }
 
-func newDoor(next http.Handler, maxBody int64) *door {
+func newDoor(next http.Handler, maxBody func() int64) *door {
 	return &door{next: next, maxBody: maxBody, large: make(chan struct{}, largeReaders)}
 }
 
@@ -82,11 +82,12 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusUnsupportedMediaType, "the content type must be "+typeJSON+" or "+typeForm)
 		return
 	}
-	if r.ContentLength > d.maxBody {
+	limit := d.maxBody()
+	if r.ContentLength > limit {
 		d.tooLarge(w)
 		return
 	}
-	body, done, err := d.read(w, r)
+	body, done, err := d.read(w, r, limit)
 	defer done()
 	if err != nil {
 		d.refuseBody(w, err)
@@ -95,15 +96,15 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.next.ServeHTTP(w, forwarded(r, mediaType, body))
 }
 
-// read returns the body, and what is to be called when nobody needs it any more.
-func (d *door) read(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
+// read returns the body, up to a limit, and what is to be called when nobody needs it any more.
+func (d *door) read(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, done func(), err error) {
 	done = func() {}
 	if n := r.ContentLength; n >= 0 && n <= smallBody {
 		body = make([]byte, n)
 		_, err = io.ReadFull(r.Body, body)
 		return body, done, err
 	}
-	capped := http.MaxBytesReader(w, r.Body, d.maxBody)
+	capped := http.MaxBytesReader(w, r.Body, limit)
 	body, err = io.ReadAll(io.LimitReader(capped, smallBody))
 	if err != nil || len(body) < smallBody {
 		return body, done, err

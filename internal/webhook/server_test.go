@@ -289,7 +289,7 @@ func TestEndlessBody(t *testing.T) { //nolint:paralleltest // it measures memory
 func TestLargestBody(t *testing.T) {
 	t.Parallel()
 	o := options(&shelf{})
-	o.MaxBody = 3 << 20
+	o.MaxBody = func() int64 { return 3 << 20 }
 	h := receiver(t, o)
 	for size, want := range map[int]int{3 << 20: 202, 3<<20 + 1: 413} {
 		body := `{"a":"` + strings.Repeat("x", size-8) + `"}`

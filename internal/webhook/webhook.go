@@ -40,8 +40,8 @@ type Options struct {
 	// sent to a loopback name or address, so that no web page can be made to send one by way of a name of its own.
 	AllowUnsigned func() bool
 
-	// MaxBody is the largest body in bytes; 0 is DefaultMaxBody.
-	MaxBody int64
+	// MaxBody returns the largest body in bytes, which is asked anew for each delivery; nil is DefaultMaxBody.
+	MaxBody func() int64
 
 	// Put stores a delivery and returns once it is on disk: inbox.Inbox.Put. Required.
 	Put func(ctx context.Context, d loop.Delivery) (inbox.PutResult, error)
@@ -66,8 +66,8 @@ type Receiver struct {
 
 // New returns a Receiver. It serves nothing until Run, or until ServeHTTP is called by another server.
 func New(o Options) (*Receiver, error) {
-	if o.MaxBody <= 0 {
-		o.MaxBody = DefaultMaxBody
+	if o.MaxBody == nil {
+		o.MaxBody = func() int64 { return DefaultMaxBody }
 	}
 	log := o.Logger.With("component", "webhook")
 	svc := &service{Options: o, log: log}
