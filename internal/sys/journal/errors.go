@@ -45,13 +45,17 @@ func explain(path string, err error) error {
 	if !ok || errors.Is(err, ErrDamaged) || errors.Is(err, ErrAccess) {
 		return err
 	}
+	switch e.Code() {
+	case sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE: // a quota or a limit; SQLite calls only a full disk FULL
+		return fullError(path, err)
+	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return damaged(path, err)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		return fmt.Errorf("journal %s: %w: end the program that has it open (%w)", path, ErrBusy, err)
 	case sqlite3.SQLITE_FULL:
-		return fmt.Errorf("journal %s: %w: make room on its disk (%w)", path, ErrFull, err)
+		return fullError(path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR:
 		return accessError(path, err)
 	}
@@ -63,9 +67,13 @@ func damaged(path string, err error) error {
 		"and start without it; it is never deleted for you (%w)", path, ErrDamaged, err)
 }
 
+func fullError(path string, err error) error {
+	return fmt.Errorf("journal %s: %w: make room on its disk, or raise the quota or limit that stops it (%w)", path, ErrFull, err)
+}
+
 func accessError(path string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("journal %s: %w: make room on its disk (%w)", path, ErrFull, err)
+		return fullError(path, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("journal %s: %w: make its folder first (%w)", path, ErrAccess, err)
