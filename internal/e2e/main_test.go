@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -34,14 +35,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// loopd is loopd with short waits, which ends itself as a crash would at the step that LOOP_E2E_KILL_AT names.
+// loopd is loopd with short waits, which ends itself as a crash would at the step that LOOP_E2E_KILL_AT names, and goes no
+// further at that which LOOP_E2E_STALL_AT names.
 func loopd() int {
 	e := app.Process()
 	e.RetryBase, e.ProbeBase = 100*time.Millisecond, time.Second
-	killAt := os.Getenv("LOOP_E2E_KILL_AT")
+	killAt, stallAt := os.Getenv("LOOP_E2E_KILL_AT"), os.Getenv("LOOP_E2E_STALL_AT")
 	e.Step = func(name string) {
-		if name == killAt {
+		switch name {
+		case killAt:
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		case stallAt:
+			fmt.Fprintln(os.Stderr, "stalled at", name)
 			select {}
 		}
 	}

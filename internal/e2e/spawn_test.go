@@ -93,7 +93,7 @@ func TestClosingTheIssueEndsEverything(t *testing.T) {
 	if s := w.session("github-acme-shop-15"); s.Status != "closed" || s.CloseReason != "issue-closed" || s.Ending != "" {
 		t.Errorf("session is %+v", s)
 	}
-	w.gone(w.runs()[0].PID)
+	w.gone()
 	w.ends(w.comment(15, "hello?"), "dropped", "not-labeled")
 	if out := w.must("events", "--work-item", "acme/shop#15", "--type", "session.harness_terminated", "-o", "json"); !strings.Contains(out, `"killed":"true"`) && !strings.Contains(out, `"killed": "true"`) {
 		t.Errorf("the event log does not say that SIGKILL was needed: %s", out)

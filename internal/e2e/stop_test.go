@@ -1,0 +1,89 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Given a harness that hangs, somebody who follows the event log, and a client in the middle of a body,
+// When loopd gets SIGTERM,
+// Then it stops in order although none of them ends, the harness goes on without it, and the next loopd finds its run.
+func TestAStopWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	d := w.start()
+	w.register("acme/shop#15", conversation)
+	id := w.comment(15, "[[claude hang]]")
+	w.await("the run", func() bool { return len(w.runs()) == 1 })
+
+	follower := exec.Command(filepath.Join(w.dir, "bin", "loopctl"), "events", "-f")
+	follower.Env = w.env
+	said := &syncBuffer{}
+	follower.Stdout = said
+	if err := follower.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = follower.Process.Kill()
+		_ = follower.Wait()
+	})
+	w.await("the follower to follow", func() bool { return strings.Contains(said.String(), "run.started") })
+	u, _ := url.Parse(d.url)
+	slow, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slow.Close() }()
+	_, _ = fmt.Fprintf(slow, "POST /gh-webhook HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{")
+
+	d.signal(syscall.SIGTERM)
+	if code := w.code(d); code != 0 {
+		t.Errorf("loopd ended with %d:\n%s", code, d.log)
+	}
+	if err := syscall.Kill(w.runs()[0].PID, 0); err != nil {
+		t.Error("the harness was ended with loopd")
+	}
+	w.start()
+	if got := w.delivery(id); got.State != "running" || got.Attempts != 1 {
+		t.Errorf("the delivery is %s after %d tries", got.State, got.Attempts)
+	}
+	w.must("sessions", "close", "acme/shop#15")
+	w.ends(id, "dropped", "item-closed")
+	w.gone()
+}
+
+// Given a loopd that does not come to an end by itself,
+// When it gets SIGINT twice, as from a person who presses Ctrl-C again,
+// Then the second one ends it at once, and the next loopd does what was not done.
+func TestASecondInterruptEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	d := w.start("LOOP_E2E_STALL_AT=decided")
+	w.register("acme/shop#15", conversation)
+	id := w.comment(15, "hello")
+	w.await("the stall", func() bool { return strings.Contains(d.log.String(), "stalled") })
+	d.signal(syscall.SIGINT)
+	w.await("the stop to begin", func() bool {
+		_, err := net.DialTimeout("unix", filepath.Join(w.dir, "s", "loopd.sock"), time.Second)
+		return err != nil
+	})
+	select {
+	case <-d.done:
+		t.Fatalf("one SIGINT ended it, so this test tells nothing:\n%s", d.log)
+	default:
+	}
+	d.signal(syscall.SIGINT)
+	w.code(d)
+	if how, ok := d.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGINT {
+		t.Errorf("it ended with %v", d.cmd.ProcessState)
+	}
+	w.start()
+	w.ends(id, "done", "")
+}
