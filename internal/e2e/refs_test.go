@@ -44,7 +44,7 @@ func TestRefsThatAreNone(t *testing.T) {
 		{"close", []string{"sessions", "close", "../..#1"}, "../..#1"},
 		{"explain", []string{"explain", "github:a/b"}, "github:a/b"},
 	}
-	for _, c := range cases {
+	for _, c := range cases { //nolint:paralleltest // what they leave is looked at below
 		t.Run(c.name, func(t *testing.T) {
 			r := w.ask(c.args...)
 			if r.code != 2 || !strings.Contains(r.stderr, c.says) || r.stdout != "" || strings.Contains(r.stderr, "\x00") {
