@@ -2,9 +2,9 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -23,20 +23,17 @@ func TestFiftyAtOnceReachTheirOwnSessions(t *testing.T) {
 		ids[i] = uuid.NewString()
 		w.register(fmt.Sprintf("acme/shop#%d", 1+i), ids[i])
 	}
-	deliveries := make([]string, sessions*each)
-	var posts sync.WaitGroup
-	for n := range deliveries {
-		posts.Go(func() { deliveries[n] = w.comment(1+n%sessions, word(n)) })
+	var sent []parcel
+	for n := range sessions * each {
+		sent = append(sent, parcel{word(n), "issue_comment", commentBody(1+n%sessions, word(n)), http.StatusAccepted})
 	}
-	posts.Wait()
-	for _, id := range deliveries {
-		w.ends(id, "done", "")
-	}
-	got := make([]int, len(deliveries)) // how often each comment was brought to its session
+	w.postAll(sent)
+	w.await("all to be done", func() bool { return w.status().Deliveries["done"] == sessions*each })
+	got := make([]int, len(sent)) // how often each comment was brought to its session
 	ended := map[string]int64{}
 	for _, r := range w.runs() {
 		i := slices.IndexFunc(ids, func(id string) bool { return slices.Contains(r.Args, id) })
-		for n := range deliveries {
+		for n := range sent {
 			switch found := strings.Count(r.Prompt, word(n)); {
 			case n%sessions == i:
 				got[n] += found
