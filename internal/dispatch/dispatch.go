@@ -115,9 +115,11 @@ func (d *Dispatcher) rest() {
 	d.wg.Wait()
 }
 
-// Refresh has those who wait look at the settings again. It is to be called when they have changed.
+// Refresh has those who wait look at the settings again, which may have mended a held harness too: it is probed at once. It
+// is to be called when they have changed.
 func (d *Dispatcher) Refresh() {
 	d.slots.admit()
+	d.probeSoon(time.Now())
 	d.pokeAll()
 }
 

@@ -101,6 +101,17 @@ func (d *Dispatcher) probe(harness string, now time.Time) bool {
 	return true
 }
 
+// probeSoon lets every held harness be probed now.
+func (d *Dispatcher) probeSoon(now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range d.holds {
+		if h.Until.After(now) {
+			h.Until = now
+		}
+	}
+}
+
 // unprobe takes back a probe that did not come to run, or whose run was ended before it told anything.
 func (d *Dispatcher) unprobe(harness string) {
 	d.mu.Lock()

@@ -56,6 +56,22 @@ func TestAHoldLastsUntilTheTimeThatTheHarnessNamed(t *testing.T) {
 	})
 }
 
+func TestChangedSettingsHaveAHeldHarnessProbedAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		h.register(shop15)
+		id := h.comment(15, nth(1))
+		h.only().ends(loop.Outcome{Kind: loop.RunHeld, Reason: loop.HeldUsageLimit, Until: time.Now().Add(5 * time.Hour)})
+		h.idle()
+		h.d.Refresh()
+		h.only().ends(loggedOut) // no better
+		h.idle()
+		h.d.Refresh()
+		h.only().done()
+		h.is(id, loop.StateDone, "")
+	})
+}
+
 func TestAHoldSurvivesNoRestartButItsDeliveriesDo(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
