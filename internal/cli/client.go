@@ -46,6 +46,9 @@ type link struct {
 // client is what a command calls loopd by. It dials nothing yet.
 func (l *link) client() (*client, error) {
 	l.finder = finder{flags: l.flags, getenv: l.getenv, wait: restartWait}
+	if err := l.finder.locate(); err != nil {
+		return nil, err
+	}
 	conn, err := grpc.NewClient("passthrough:///localhost",
 		grpc.WithContextDialer(l.finder.dial),
 		grpc.WithTransportCredentials(unixsock.ClientCredentials()),

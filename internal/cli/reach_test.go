@@ -27,7 +27,9 @@ func TestUnreachable(t *testing.T) {
 	long := filepath.Join(dir, strings.Repeat("x", 120))
 	file := filepath.Join(dir, "loop.toml")
 	write(t, file, "[daemon]\nsocket = \"other.sock\"\n")
-	wrong := filepath.Join(dir, "wrong.toml")
+	home := filepath.Join(dir, "home") // its configuration is wrong
+	must(t, os.MkdirAll(filepath.Join(home, ".config", "loop"), 0o700))
+	wrong := filepath.Join(home, ".config", "loop", "loop.toml")
 	write(t, wrong, "[daemon]\nsokket = \"other.sock\"\n")
 
 	defaults := map[string]string{"HOME": dir, "XDG_RUNTIME_DIR": runtime, "XDG_STATE_HOME": state}
@@ -46,7 +48,7 @@ func TestUnreachable(t *testing.T) {
 			"  " + stale + ": nobody listens: it was left behind by a daemon that is gone\n", nil,
 		},
 		{"too long", "status --socket " + long, "  " + long + ": socket path " + long + " is ", nil},
-		{"a wrong configuration", "status --config " + wrong, both + "The configuration may name another socket, but it is wrong:\n  " + wrong + ":2:1: daemon.sokket: ", defaults},
+		{"a wrong configuration", "status", both + "The configuration may name another socket, but it is wrong:\n  " + wrong + ":2:1: daemon.sokket: ", map[string]string{"HOME": home, "XDG_RUNTIME_DIR": runtime, "XDG_STATE_HOME": state}},
 		{"no home", "status", "  find configuration: neither $XDG_CONFIG_HOME nor $HOME holds an absolute path", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -57,6 +59,59 @@ func TestUnreachable(t *testing.T) {
 				t.Errorf("exit code %d, stdout %q, stderr:\n%s\nwant 3 and:\n%s", r.Code, r.Stdout, r.Stderr, tt.want)
 			}
 		})
+	}
+}
+
+// TestNamedConfiguration holds that a configuration that was named leads to its own daemon, whatever else is wrong in it, and
+// never to that of another one.
+func TestNamedConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	must(t, os.MkdirAll(filepath.Join(dir, "loop"), 0o700))
+	other, own := newFake(), newFake()
+	other.socket, own.socket = filepath.Join(dir, "loop", "loopd.sock"), filepath.Join(dir, "own.sock")
+	other.start(t)
+	own.start(t)
+	file := func(name, text string) string {
+		write(t, filepath.Join(dir, name), text)
+		return filepath.Join(dir, name)
+	}
+	mistaken := file("mistaken.toml", "[daemon]\nsocket = \"own.sock\"\n[routing]\nmax_atempts = 2\n[keep]\ndays = 1\n")
+	missing, broken := filepath.Join(dir, "missing.toml"), file("broken.toml", "[daemon\nsocket = \"own.sock\"\n")
+	for _, tt := range []struct {
+		file   string
+		code   int
+		stderr string
+	}{
+		{mistaken, 0, ""},
+		{missing, 2, "loopctl: " + missing + ": there is no such file"},
+		{broken, 2, "loopctl: " + broken + ":1:"},
+		{file("misspelt.toml", "[daemon]\nsokket = \"own.sock\"\n"), 2, "loopctl: " + dir + "/misspelt.toml:2:1: daemon.sokket: "},
+	} {
+		env := map[string]string{"HOME": dir, "XDG_RUNTIME_DIR": dir}
+		flag := loopctl(t.Context(), env, "", "events", "--config", tt.file)
+		env["LOOP_CONFIG"] = tt.file
+		for _, r := range []result{flag, loopctl(t.Context(), env, "", "events")} {
+			if r.Code != tt.code || !strings.HasPrefix(r.Stderr, tt.stderr) {
+				t.Errorf("%s: exit code %d, want %d; stderr:\n%s", tt.file, r.Code, tt.code, r.Stderr)
+			}
+		}
+	}
+	if got := len(other.called()); got != 0 {
+		t.Errorf("the daemon of another configuration got %d calls", got)
+	}
+	if got := len(own.called()); got != 2 {
+		t.Errorf("its own daemon got %d calls, want 2", got)
+	}
+}
+
+// TestRelativeSocket holds that a relative --socket is one in the current folder.
+func TestRelativeSocket(t *testing.T) {
+	t.Parallel()
+	f := newFake().start(t)
+	r := loopctlIn(t, filepath.Dir(f.socket), nil, "events", "--socket", filepath.Base(f.socket))
+	if r.Code != 0 {
+		t.Errorf("exit code %d: %s", r.Code, r.Stderr)
 	}
 }
 

@@ -25,24 +25,24 @@ type finder struct {
 	getenv func(string) string
 	wait   time.Duration
 
-	mu        sync.Mutex
-	found     string   // the socket of the last connection; guarded by mu
-	tried     []string // a line for each socket of the last search, and why not; guarded by mu
-	configErr error    // why the configuration could not tell of a socket; guarded by mu
+	sockets   []string // where loopd may listen, best first; none where nothing tells, and tried says why
+	configErr error    // why the configuration could not tell of a socket
+
+	mu    sync.Mutex
+	found string   // the socket of the last connection; guarded by mu
+	tried []string // a line for each socket of the last search, and why not; guarded by mu
 }
 
 // dial connects to the first socket that a daemon of the same user listens on. Where there was one before, it waits a moment
 // for a restart to be over.
 func (f *finder) dial(ctx context.Context, _ string) (net.Conn, error) {
-	sockets, err := f.sockets()
-	if err != nil {
-		f.note("", []string{err.Error()})
-		return nil, err
+	if len(f.sockets) == 0 {
+		return nil, errNobody
 	}
 	waiting, cancel := context.WithTimeout(ctx, f.wait)
 	defer cancel()
 	for {
-		conn, again := f.try(ctx, sockets)
+		conn, again := f.try(ctx)
 		if conn != nil {
 			return conn, nil
 		}
@@ -59,9 +59,9 @@ func (f *finder) dial(ctx context.Context, _ string) (net.Conn, error) {
 var errNobody = errors.New("no daemon listens")
 
 // try goes through the sockets once. Another try makes sense while there are traces of a daemon at one of them.
-func (f *finder) try(ctx context.Context, sockets []string) (conn net.Conn, again bool) {
+func (f *finder) try(ctx context.Context) (conn net.Conn, again bool) {
 	var tried []string
-	for _, socket := range sockets {
+	for _, socket := range f.sockets {
 		conn, err := connect(ctx, socket)
 		if err == nil {
 			f.note(socket, nil)
@@ -91,24 +91,29 @@ func connect(ctx context.Context, socket string) (net.Conn, error) {
 	return conn, nil
 }
 
-// sockets lists where loopd may listen. A configuration that can't be read must not keep a person from a daemon that runs
-// on the last good one.
-func (f *finder) sockets() ([]string, error) {
-	if f.flags.Socket != "" || f.getenv("LOOP_SOCKET") != "" {
-		return config.Sockets(f.flags.Socket, config.Default(), f.getenv)
+// locate lists where loopd may listen. A configuration in the default place that can't be read must not keep a person from a
+// daemon that runs on the last good one. One that was named is another matter, and an error: without it, the daemon that is
+// found may be that of another configuration.
+func (f *finder) locate() error {
+	cfg := config.Default()
+	if f.flags.Socket == "" && f.getenv("LOOP_SOCKET") == "" {
+		place, err := config.Path(f.flags.ConfigFile, f.getenv)
+		if err != nil {
+			f.tried = []string{err.Error()}
+			return nil
+		}
+		if cfg, err = config.Locate(place, f.getenv); err != nil {
+			if place.Named {
+				return err
+			}
+			f.configErr, cfg = err, config.Default()
+		}
 	}
-	place, err := config.Path(f.flags.ConfigFile, f.getenv)
-	if err != nil {
-		return nil, err
+	var err error
+	if f.sockets, err = config.Sockets(f.flags.Socket, cfg, f.getenv); err != nil {
+		f.tried = []string{err.Error()}
 	}
-	loaded, err := config.Load(place, f.getenv)
-	if err != nil {
-		f.mu.Lock()
-		f.configErr = err
-		f.mu.Unlock()
-		loaded.Config = config.Default()
-	}
-	return config.Sockets("", loaded.Config, f.getenv)
+	return nil
 }
 
 func (f *finder) note(found string, tried []string) {

@@ -56,10 +56,8 @@ func Load(place Place, getenv Getenv) (Loaded, error) {
 	case errors.Is(err, fs.ErrNotExist) && !place.Named:
 		cfg := Default()
 		return Loaded{Place: place, Config: cfg, Warnings: warnings(cfg), Missing: true}, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return Loaded{}, &Error{File: place.File, Msg: "there is no such file (it was named with --config or $LOOP_CONFIG)"}
 	case err != nil:
-		return Loaded{}, fmt.Errorf("read configuration: %w", err)
+		return Loaded{}, unreadable(place, err)
 	}
 	cfg, warns, err := Decode(data, place.File, getenv("HOME"))
 	if err != nil {

@@ -43,9 +43,14 @@ func (c Config) Folders(getenv Getenv) (Folders, error) {
 // Sockets lists where the daemon's socket may be, best first: the flag's value, $LOOP_SOCKET or daemon.socket alone, where
 // one is set; else loop/loopd.sock in $XDG_RUNTIME_DIR, then loopd.sock in the state folder. The daemon listens on the
 // first. A client tries each, because it may run where $XDG_RUNTIME_DIR differs from the daemon's, and names those it tried.
+// As with [Path], a relative name is one in the current folder.
 func Sockets(flag string, cfg Config, getenv Getenv) ([]string, error) {
 	if named := cmp.Or(flag, getenv("LOOP_SOCKET"), cfg.Daemon.Socket); named != "" {
-		return []string{named}, nil
+		abs, err := filepath.Abs(named)
+		if err != nil {
+			return nil, fmt.Errorf("find socket %s: %w", named, err)
+		}
+		return []string{abs}, nil
 	}
 	folders, err := cfg.Folders(getenv)
 	if err != nil {
