@@ -31,7 +31,7 @@ func (d *daemon) newLive(cfg config.Config) (*live, error) {
 		l.secrets = secrets
 	}
 	agents, err := harness.New(harness.Options{
-		Socket: d.socket, Environ: d.env.Environ, Withhold: []string{cfg.Webhook.SecretEnv}, Agents: programs(cfg),
+		Socket: d.socket, Environ: d.env.Environ, Withhold: secretNames(cfg), Agents: programs(cfg),
 	})
 	if err != nil {
 		return nil, err
@@ -41,6 +41,11 @@ func (d *daemon) newLive(cfg config.Config) (*live, error) {
 	}
 	l.agents = agents
 	return l, nil
+}
+
+// secretNames are the variables whose values are loopd's own.
+func secretNames(cfg config.Config) []string {
+	return []string{cfg.Webhook.SecretEnv, cfg.GitHub.TokenEnv, "GITHUB_TOKEN", "GH_TOKEN"}
 }
 
 func programs(cfg config.Config) map[string]harness.Program {

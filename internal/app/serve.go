@@ -44,10 +44,26 @@ func (d *daemon) status(context.Context) api.Status {
 	if d.receiver != nil {
 		s.BadSignatures = d.receiver.BadSignatures()
 	}
-	if err := d.available(d.live.Load().config.Routing.DefaultHarness); err != nil {
-		s.Warnings = append(s.Warnings, err.Error())
-	}
+	s.Warnings = append(s.Warnings, d.attention()...)
 	return s
+}
+
+// attention is what needs a person beside the configuration.
+func (d *daemon) attention() []string {
+	var all []string
+	if err := d.available(d.live.Load().config.Routing.DefaultHarness); err != nil {
+		all = append(all, err.Error())
+	}
+	if trouble := d.dispatch.Trouble(); trouble != "" {
+		all = append(all, trouble)
+	}
+	for _, s := range d.sessions.List() {
+		if s.Status == loop.StatusPaused && s.PauseReason == loop.PausedRunaway {
+			all = append(all, fmt.Sprintf("%s had too many runs in an hour and is paused; what comes for it is dropped: "+
+				"see loopctl logs %[1]s, then loopctl sessions resume %[1]s", s.WorkItem.Ref()))
+		}
+	}
+	return all
 }
 
 // reloadNow reads the configuration for a caller who waits for the verdict.

@@ -164,6 +164,9 @@ func (d *Dispatcher) closeOne(ctx context.Context, del loop.Delivery, c loop.Clo
 // closeRecord closes the record of an item's session, if that is open and older than the close, and says whether it was.
 func (d *Dispatcher) closeRecord(ctx context.Context, del loop.Delivery, c loop.Closure) (s loop.Session, open bool, err error) {
 	s, ok := d.Sessions.Find(c.Item)
+	if err := d.Sessions.Unreadable(c.Item); err != nil {
+		return s, false, err
+	}
 	if !ok || !s.Open() {
 		return s, false, nil
 	}

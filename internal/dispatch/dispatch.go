@@ -70,6 +70,9 @@ type Dispatcher struct {
 	lanes   map[loop.ItemKey]*lane
 	holds   map[string]*hold
 	waiters map[loop.DeliveryID]chan CloseResult
+
+	troubled   string    // what went wrong with the journal last
+	troubledAt time.Time // and when
 }
 
 // New returns a Dispatcher; nothing happens before Run.
@@ -153,6 +156,19 @@ func (d *Dispatcher) Activity(w loop.WorkItem) Activity {
 	}
 	return a
 }
+
+// Trouble says what keeps the dispatcher from writing what it did, while that lasts; "" when nothing does.
+func (d *Dispatcher) Trouble() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if time.Since(d.troubledAt) > troubleLasts {
+		return ""
+	}
+	return d.troubled
+}
+
+// troubleLasts is for how long a trouble is told of after it was last met. It is met again every second.
+const troubleLasts = 5 * time.Second
 
 // harnessOf names the harness that runs for an item: that of its session, else the one that a spawn would get.
 func (d *Dispatcher) harnessOf(w loop.WorkItem) string {

@@ -83,3 +83,17 @@ func TestAHoldSurvivesNoRestartButItsDeliveriesDo(t *testing.T) {
 		h.is(id, loop.StateDone, "")
 	})
 }
+
+func TestAPersonHasAHeldHarnessTriedAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		h.register(shop15)
+		id := h.comment(15, nth(1))
+		h.only().ends(loggedOut)
+		h.idle()
+		_, err := h.d.Redeliver(t.Context(), id, false)
+		h.must(err)
+		h.only().done()
+		h.is(id, loop.StateDone, "")
+	})
+}

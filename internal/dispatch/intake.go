@@ -224,8 +224,11 @@ func (d *Dispatcher) itemFacts(ctx context.Context, ev loop.Event, w loop.WorkIt
 		ReopenedAt: known.ReopenedAt, ClosedAt: known.ClosedAt,
 		OtherPull: slices.ContainsFunc(pulls, func(p item.Pull) bool { return p.Item.Key() != own }),
 	}
-	if s, ok := d.Sessions.Find(w); ok && s.Open() {
+	switch s, ok := d.Sessions.Find(w); {
+	case ok && s.Open():
 		f.Session = s
+	case d.Sessions.Unreadable(w) != nil: // it may be open: what is for it must not be dropped
+		f.Session = loop.Session{WorkItem: w, Status: loop.StatusActive}
 	}
 	return f, nil
 }

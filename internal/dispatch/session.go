@@ -83,6 +83,9 @@ func (d *Dispatcher) sessionFor(ctx context.Context, w loop.WorkItem, first *job
 	if ok && (s.Open() || !first.spawn) {
 		return s, nil
 	}
+	if err := d.Sessions.Unreadable(w); err != nil {
+		return loop.Session{}, err
+	}
 	if !first.spawn {
 		return loop.Session{}, nil
 	}
@@ -182,7 +185,10 @@ func (d *Dispatcher) Resume(ctx context.Context, w loop.WorkItem) (ResumeResult,
 // openSession returns the active or paused session of an item.
 func (d *Dispatcher) openSession(w loop.WorkItem) (loop.Session, error) {
 	s, ok := d.Sessions.Find(w)
+	unreadable := d.Sessions.Unreadable(w)
 	switch {
+	case unreadable != nil:
+		return s, unreadable
 	case !ok:
 		return s, fmt.Errorf("no session works on %s: %w", w, loop.ErrNotFound)
 	case !s.Open():
@@ -209,11 +215,20 @@ func (d *Dispatcher) brake(ctx context.Context, s loop.Session) *obstacle {
 	return &obstacle{drop: loop.DropSessionPaused}
 }
 
-// Redeliver makes a failed delivery due now with its tries anew; a done or dropped one only with force.
+// Redeliver makes a failed delivery due now with its tries anew, or one that waits for its next try or for its harness; a
+// done or dropped one only with force.
 func (d *Dispatcher) Redeliver(ctx context.Context, id loop.DeliveryID, force bool) (loop.Delivery, error) {
-	err := d.Journal.Write(ctx, func(tx *journal.Tx) error { return d.Inbox.Redeliver(tx, id, force) })
+	before, err := d.Inbox.Get(ctx, id)
 	if err != nil {
 		return loop.Delivery{}, err
+	}
+	err = d.Journal.Write(ctx, func(tx *journal.Tx) error { return d.Inbox.Redeliver(tx, id, force) })
+	if err != nil {
+		return loop.Delivery{}, err
+	}
+	if before.Reason == loop.WaitHarness {
+		d.probeSoon(time.Now()) // a person says that it works again
+		d.pokeAll()
 	}
 	return d.Inbox.Get(ctx, id)
 }

@@ -75,13 +75,13 @@ func TestABurstBecomesAFewPrompts(t *testing.T) {
 	if len(runs) > 6 {
 		t.Errorf("%d prompts for thirty events", len(runs))
 	}
-	all := ""
+	var all strings.Builder
 	for _, r := range runs {
-		all += r.Prompt
+		all.WriteString(r.Prompt)
 	}
 	for n := range ids {
-		if strings.Count(all, word(n)) != 1 || n > 0 && strings.Index(all, word(n)) < strings.Index(all, word(n-1)) {
-			t.Errorf("event %d is there %d times, and not behind the one before it", n, strings.Count(all, word(n)))
+		if strings.Count(all.String(), word(n)) != 1 || n > 0 && strings.Index(all.String(), word(n)) < strings.Index(all.String(), word(n-1)) {
+			t.Errorf("event %d is there %d times, and not behind the one before it", n, strings.Count(all.String(), word(n)))
 		}
 	}
 	if !strings.Contains(runs[0].Prompt, "events are waiting") {

@@ -31,7 +31,7 @@ func TestALargePromptIsReadFromStdinAlone(t *testing.T) {
 	for _, id := range ids {
 		w.ends(id, "done", "")
 	}
-	total := ""
+	var total strings.Builder
 	for _, r := range w.runs() {
 		files, _ := filepath.Glob(filepath.Join(w.state, "runs", "*", "prompt.txt"))
 		if !slices.ContainsFunc(files, func(f string) bool { return w.read(f) == r.Prompt }) {
@@ -40,14 +40,14 @@ func TestALargePromptIsReadFromStdinAlone(t *testing.T) {
 		if strings.Contains(strings.Join(r.Args, " "), token) {
 			t.Errorf("arguments %q", r.Args)
 		}
-		total += r.Prompt
+		total.WriteString(r.Prompt)
 	}
-	if len(total) < 100_000 {
-		t.Errorf("the prompts have %d bytes, fewer than this test is for", len(total))
+	if len(total.String()) < 100_000 {
+		t.Errorf("the prompts have %d bytes, fewer than this test is for", len(total.String()))
 	}
 	for i, text := range texts {
-		if strings.Count(total, text) != 1 {
-			t.Errorf("comment %d is whole in the prompts %d times", i, strings.Count(total, text))
+		if strings.Count(total.String(), text) != 1 {
+			t.Errorf("comment %d is whole in the prompts %d times", i, strings.Count(total.String(), text))
 		}
 	}
 }

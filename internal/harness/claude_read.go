@@ -94,7 +94,7 @@ func failed(format string, args ...any) loop.Outcome {
 }
 
 func timedOut(x Exit) loop.Outcome {
-	return loop.Outcome{Kind: loop.RunTimeout, Detail: fmt.Sprintf("no answer within %s; claude was ended", x.Took.Round(time.Second))}
+	return loop.Outcome{Kind: loop.RunTimeout, Detail: fmt.Sprintf("no answer within its time; claude was ended after %s", x.Took.Round(time.Second))}
 }
 
 // clean reports whether nothing is to be held against the way in which the process ended.

@@ -189,7 +189,7 @@ func TestReadFailure(t *testing.T) {
 func TestReadOtherEnds(t *testing.T) {
 	t.Parallel()
 	stopped := loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it answered"}
-	timeout := loop.Outcome{Kind: loop.RunTimeout, Detail: "no answer within 30m0s; claude was ended", Duration: 30 * time.Minute, Killed: true}
+	timeout := loop.Outcome{Kind: loop.RunTimeout, Detail: "no answer within its time; claude was ended after 30m0s", Duration: 30 * time.Minute, Killed: true}
 	interruptedTimeout := timeout
 	interruptedTimeout.SessionID, interruptedTimeout.Turns = conversation, 1
 	checkReadings(t, []reading{

@@ -124,7 +124,7 @@ func resumable(d loop.Delivery) bool {
 	return d.State == loop.StateFailed || d.State == loop.StateWaiting && d.Reason == loop.WaitBackoff
 }
 
-// Redeliver receives a delivery anew, with all its tries: one that failed or waits for its next try keeps what was decided
+// Redeliver receives a delivery anew, with all its tries: one that failed, or waits for its next try or its harness, keeps what was decided
 // of it; with force one that is done or dropped too, which is then decided anew, and may act on its fact again. The error is
 // ErrNotFound for an id that is not known, and ErrConflict when it is on its way, done or dropped without force, or its
 // body was dropped by retention.
@@ -135,7 +135,7 @@ func (in *Inbox) Redeliver(tx *journal.Tx, id loop.DeliveryID, force bool) error
 	}
 	again := "UPDATE delivery SET state = ?, reason = '', attempts = 0, due_at = 0, ended_at = 0"
 	switch {
-	case resumable(d):
+	case resumable(d), d.State == loop.StateWaiting && d.Reason == loop.WaitHarness:
 	case !d.State.Final():
 		return fmt.Errorf("delivery %s is %s: it is on its way already: %w", id, d.State, loop.ErrConflict)
 	case !force:

@@ -162,13 +162,13 @@ func TestRedeliver(t *testing.T) {
 	}{
 		{name: "failed", state: loop.StateFailed, decided: true},
 		{name: "backoff", state: loop.StateWaiting, reason: loop.WaitBackoff, decided: true},
+		{name: "its harness is held", state: loop.StateWaiting, reason: loop.WaitHarness, decided: true},
 		{name: "done", state: loop.StateDone, want: loop.ErrConflict},
 		{name: "done by force", state: loop.StateDone, force: true},
 		{name: "dropped", state: loop.StateDropped, want: loop.ErrConflict},
 		{name: "dropped by force", state: loop.StateDropped, force: true},
 		{name: "running by force", state: loop.StateRunning, force: true, want: loop.ErrConflict},
 		{name: "queued", state: loop.StateQueued, want: loop.ErrConflict},
-		{name: "held", state: loop.StateWaiting, reason: loop.WaitHarness, want: loop.ErrConflict},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -132,6 +132,9 @@ func makeFolder(dir string, id loop.RunID) (*folder, error) {
 	if !runIDPattern.MatchString(string(id)) {
 		return nil, fmt.Errorf("run id %q: letters, digits and - only: %w", string(id), loop.ErrInvalid)
 	}
+	if err := os.MkdirAll(dir, 0o700); err != nil { // somebody may have removed it
+		return nil, err
+	}
 	all, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err

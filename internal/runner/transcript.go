@@ -220,7 +220,7 @@ func (h *Headless) lives(id loop.RunID) bool {
 // runs lists the runs that have a folder, the oldest first: their ids rise with time.
 func (h *Headless) runs() ([]loop.RunID, error) {
 	entries, err := os.ReadDir(h.o.Dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	var ids []loop.RunID

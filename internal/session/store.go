@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -140,12 +141,37 @@ func closedNameOf(s loop.Session) string {
 	return path.Join(closedDir, s.WorkItem.Slug()+"-"+s.CreatedAt.UTC().Format(nameTime)+".json")
 }
 
-// Find returns the session of an item that is not closed, else the one that was made last, and whether there is one.
+// Find returns the session of an item that is not closed, else the one that was made last, and whether there is one. A file
+// that could not be read is looked at again: a person may have mended it.
 func (s *Store) Find(w loop.WorkItem) (loop.Session, bool) {
+	name := w.Slug() + ".json"
+	if s.problem(name) != nil {
+		s.lookAgain(name)
+	}
+	found, ok := s.at(name)
+	return clone(found), ok
+}
+
+// Unreadable says that an item has a session file that cannot be read, and what to do: ErrUnavailable. Find does not find its
+// session, and there may be one all the same.
+func (s *Store) Unreadable(w loop.WorkItem) error {
+	name := w.Slug() + ".json"
+	if s.problem(name) == nil {
+		return nil
+	}
+	s.lookAgain(name)
+	err := s.problem(name)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the session file %s of %s cannot be read (%w), mend it or move it away: %w",
+		filepath.Join(s.dir, name), w, err, loop.ErrUnavailable)
+}
+
+func (s *Store) problem(name string) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	found, ok := s.sessions[w.Slug()+".json"]
-	return clone(found), ok
+	return s.problems[name]
 }
 
 // FindRenamed returns the session of an item that had another name when the session was made: by GitHub's number of the
@@ -179,6 +205,12 @@ func (s *Store) List() []loop.Session {
 
 // Problems names the files that cannot be read, a sentence each.
 func (s *Store) Problems() []string {
+	s.mu.RLock()
+	names := slices.Collect(maps.Keys(s.problems))
+	s.mu.RUnlock()
+	for _, name := range names {
+		s.lookAgain(name)
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var all []string

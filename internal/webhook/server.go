@@ -23,7 +23,7 @@ const (
 	maxConnections = 128
 
 	// drainTimeout bounds how long a stop waits for deliveries that are being stored.
-	drainTimeout = 5 * time.Second
+	drainTimeout = 2 * time.Second
 )
 
 // Run serves lis until ctx ends, then answers what has begun, takes nothing new and returns nil. It closes lis. Connections
