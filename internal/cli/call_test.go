@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
@@ -216,7 +217,7 @@ func TestBrokenOutput(t *testing.T) {
 	t.Parallel()
 	f := newFake().start(t)
 	for _, args := range []string{"status", "status -o json", "sessions list", "deliveries show d-1 --body", "events", "logs a/b#1"} {
-		if code := mainWith(t.Context(), f.env(), brokenPipe{}, strings.Fields(args)...); code != 1 {
+		if code := mainWith(t.Context(), f.env(), brokenPipe{}, io.Discard, strings.Fields(args)...); code != 1 {
 			t.Errorf("%s: exit code %d, want 1", args, code)
 		}
 	}

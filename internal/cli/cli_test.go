@@ -41,9 +41,9 @@ func loopctl(ctx context.Context, env map[string]string, stdin string, args ...s
 	return result{code, out.String(), err.String()}
 }
 
-// mainWith runs a command in this process with another stdout.
-func mainWith(ctx context.Context, env map[string]string, stdout io.Writer, args ...string) int {
-	return cli.Main(ctx, args, strings.NewReader(""), stdout, io.Discard, func(name string) string { return env[name] })
+// mainWith runs a command in this process with other outputs.
+func mainWith(ctx context.Context, env map[string]string, stdout, stderr io.Writer, args ...string) int {
+	return cli.Main(ctx, args, strings.NewReader(""), stdout, stderr, func(name string) string { return env[name] })
 }
 
 // loopctlIn runs a command in a process of its own, in a folder.

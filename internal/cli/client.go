@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/stats"
 
 	"github.com/loop-daemon/loop/internal/sys/unixsock"
@@ -22,6 +23,12 @@ const (
 
 // maxMessage bounds an answer: a delivery's body may have 25 MB, and more if the configuration says so.
 const maxMessage = 128 << 20
+
+// redial is how long after a connection that failed the next one is tried: a follow waits for a daemon that is away.
+var redial = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: time.Second},
+	MinConnectTimeout: 20 * time.Second,
+}
 
 // client is the services of loopd.
 type client struct {
@@ -54,6 +61,7 @@ func (l *link) client() (*client, error) {
 		grpc.WithTransportCredentials(unixsock.ClientCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
+		grpc.WithConnectParams(redial),
 		grpc.WithStatsHandler(answers{&l.answered}),
 		grpc.WithUnaryInterceptor(l.bound),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),

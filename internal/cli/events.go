@@ -3,10 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os/signal"
 	"strings"
-	"syscall"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -44,37 +41,7 @@ func (e events) Run(ctx context.Context, c *client, out *printer) error {
 	if !e.Follow {
 		return show(ctx, c, out, req)
 	}
-	return follow(ctx, c, out, req)
-}
-
-// A follow that lost the daemon asks again after a pause, so many times in a row: each time it waits for a restart as well.
-const (
-	reopenPause = 200 * time.Millisecond
-	reopenTries = 10
-)
-
-// follow prints events until the person ends it, over restarts of the daemon.
-func follow(ctx context.Context, c *client, out *printer, req *loopv1.EventsRequest) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	for tries := 0; ; tries++ {
-		begun := time.Now()
-		err := show(ctx, c, out, req)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if time.Since(begun) > restartWait {
-			tries = 0
-		}
-		if err != nil && (!lost(err) || !c.link.finder.reached()) || tries == reopenTries {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(reopenPause):
-		}
-	}
+	return c.link.follow(ctx, out, func(ctx context.Context) error { return show(ctx, c, out, req) })
 }
 
 // show prints events until the daemon ends the stream, and moves req behind the last one.

@@ -28,6 +28,8 @@ type fake struct {
 	fail error // what every call answers instead, where set
 	hang bool  // whether calls with one answer last until the caller gives up
 
+	logged []string // what a transcript has behind its first run
+
 	mu    sync.Mutex
 	calls []proto.Message // guarded by mu
 
@@ -201,7 +203,7 @@ func (f fakeSessions) Transcript(req *loopv1.TranscriptRequest, out grpc.ServerS
 	if req.GetWorkItem() == "github:acme/shop#16" {
 		return nil // no run yet
 	}
-	for _, text := range []string{"run 1\r\nprompt:\tmend it\n", "answer: \x1b[1mdone\x1b[0m\n"} {
+	for _, text := range append([]string{"run 1\r\nprompt:\tmend it\n", "answer: \x1b[1mdone\x1b[0m\n"}, f.logged...) {
 		if err := out.Send(&loopv1.TranscriptResponse{Text: text}); err != nil {
 			return err
 		}

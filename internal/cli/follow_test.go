@@ -21,17 +21,26 @@ type following struct {
 	t     *testing.T
 	end   context.CancelFunc
 	lines *bufio.Scanner
+	notes notes
 	code  chan int
+}
+
+// notes gets what goes to stderr, one write at a time.
+type notes chan string
+
+func (n notes) Write(p []byte) (int, error) {
+	n <- string(p)
+	return len(p), nil
 }
 
 func follow(t *testing.T, f *fake, args ...string) *following {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
-	fl := &following{t: t, end: cancel, lines: bufio.NewScanner(out), code: make(chan int, 1)}
+	fl := &following{t: t, end: cancel, lines: bufio.NewScanner(out), notes: make(notes, 10), code: make(chan int, 1)}
 	env := f.env()
 	go func() {
-		fl.code <- mainWith(ctx, env, in, args...)
+		fl.code <- mainWith(ctx, env, in, fl.notes, args...)
 		_ = in.Close()
 	}()
 	return fl
@@ -42,6 +51,19 @@ func (fl *following) sees(want string) {
 	fl.t.Helper()
 	if !fl.lines.Scan() || !strings.Contains(fl.lines.Text(), want) {
 		fl.t.Fatalf("line %q, want %q (%v)", fl.lines.Text(), want, fl.lines.Err())
+	}
+}
+
+// told reads the next note and wants it to begin so.
+func (fl *following) told(want string) {
+	fl.t.Helper()
+	select {
+	case got := <-fl.notes:
+		if !strings.HasPrefix(got, want) {
+			fl.t.Fatalf("told %q, want %q", got, want)
+		}
+	case <-time.After(30 * time.Second):
+		fl.t.Fatalf("not told %q", want)
 	}
 }
 
@@ -73,8 +95,8 @@ func TestFollowEvents(t *testing.T) {
 	fl.ends(0)
 }
 
-// TestFollowOverRestart holds that a follow goes on behind the last event it printed when loopd stops and comes back, and
-// that it ends with 3 when loopd does not.
+// TestFollowOverRestart holds that a follow goes on behind the last event it printed when loopd stops and comes back, however
+// long that takes, and that the person is told once of each.
 func TestFollowOverRestart(t *testing.T) {
 	t.Parallel()
 	f := newFake().start(t)
@@ -89,17 +111,58 @@ func TestFollowOverRestart(t *testing.T) {
 		t.Errorf("goes on after %d, want 7", got)
 	}
 
+	f.server.Stop()                // takes the socket away
+	write(t, f.socket+".lock", "") // a trace of a daemon: each try waits for it
+	fl.told("loopd is away")
+	select {
+	case code := <-fl.code:
+		t.Fatalf("gave up with exit code %d", code)
+	case <-time.After(2500 * time.Millisecond): // longer than one try; nothing tells of the tries that follow
+	}
 	again := newFake()
 	again.socket = f.socket
-	f.server.Stop() // takes the socket away
 	again.start(t)
+	fl.told("loopd is back")
 	if got := (<-again.streams).GetAfterSeq(); got != 7 {
 		t.Errorf("goes on after %d, want 7", got)
 	}
 	again.more <- event(8, "second")
 	fl.sees("second")
 	again.server.Stop()
-	fl.ends(3)
+	fl.told("loopd is away")
+	fl.end()
+	fl.ends(0)
+	if len(fl.notes) > 0 {
+		t.Errorf("told too much: %q", <-fl.notes)
+	}
+}
+
+// TestFollowLogsOverRestart holds that a follow of logs shows nothing twice when loopd stops and comes back.
+func TestFollowLogsOverRestart(t *testing.T) {
+	t.Parallel()
+	f := newFake().start(t)
+	fl := follow(t, f, "logs", "acme/shop#15", "-f")
+	fl.sees("run 1")
+	fl.sees("prompt:\tmend it")
+	fl.sees("answer: ")
+	f.server.Stop()
+	fl.told("loopd is away")
+	again := newFake()
+	again.socket, again.logged = f.socket, []string{"run 2\n"}
+	again.start(t)
+	fl.told("loopd is back")
+	fl.sees("run 2")
+	fl.end()
+	fl.ends(0)
+}
+
+// TestFollowNobody holds that a follow does not wait for a daemon that was never there.
+func TestFollowNobody(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.socket = shortDir(t) + "/none.sock"
+	follow(t, f, "events", "-f").ends(3)
+	follow(t, f, "logs", "a/b#1", "-f").ends(3)
 }
 
 // TestFollowRefused holds that a refusal ends a follow.

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"os/signal"
-	"syscall"
 
 	"google.golang.org/grpc"
 
@@ -35,26 +33,35 @@ func (l logs) Run(ctx context.Context, c *client, out *printer) error {
 	if err != nil {
 		return err
 	}
+	shown := 0 // bytes
+	show := func(ctx context.Context) error { return l.show(ctx, c, out, item.Ref(), &shown) }
 	if l.Follow {
-		following, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-		defer stop()
-		ctx = following
+		return c.link.follow(ctx, out, show)
 	}
-	open := func(ctx context.Context) (grpc.ServerStreamingClient[loopv1.TranscriptResponse], error) {
-		return c.Transcript(ctx, &loopv1.TranscriptRequest{WorkItem: item.Ref(), Follow: l.Follow})
-	}
-	pieces := 0
-	err = receive(ctx, c.link, l.Follow, open, func(piece *loopv1.TranscriptResponse) error {
-		pieces++
-		return printPiece(out, piece.GetText())
-	})
-	switch {
-	case l.Follow && ctx.Err() != nil:
-		return nil
-	case err == nil && pieces == 0 && !out.json:
+	err = show(ctx)
+	if err == nil && shown == 0 && !out.json {
 		out.note("nothing was handed to the session of %s yet", item)
 	}
 	return err
+}
+
+// show prints the transcript until the daemon ends the stream. The daemon always begins at the beginning: what was shown
+// already is left out, and shown moves on.
+func (l logs) show(ctx context.Context, c *client, out *printer, ref string, shown *int) error {
+	open := func(ctx context.Context) (grpc.ServerStreamingClient[loopv1.TranscriptResponse], error) {
+		return c.Transcript(ctx, &loopv1.TranscriptRequest{WorkItem: ref, Follow: l.Follow})
+	}
+	skip := *shown
+	return receive(ctx, c.link, l.Follow, open, func(piece *loopv1.TranscriptResponse) error {
+		text := piece.GetText()
+		known := min(skip, len(text))
+		skip -= known
+		*shown += len(text) - known
+		if known > 0 && known == len(text) {
+			return nil
+		}
+		return printPiece(out, text[known:])
+	})
 }
 
 func printPiece(out *printer, text string) error {

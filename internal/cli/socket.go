@@ -24,6 +24,7 @@ type finder struct {
 	flags  globals
 	getenv func(string) string
 	wait   time.Duration
+	tell   func(format string, args ...any) // of a daemon that went away and of its return, where set
 
 	sockets   []string // where loopd may listen, best first; none where nothing tells, and tried says why
 	configErr error    // why the configuration could not tell of a socket
@@ -31,6 +32,8 @@ type finder struct {
 	mu    sync.Mutex
 	found string   // the socket of the last connection; guarded by mu
 	tried []string // a line for each socket of the last search, and why not; guarded by mu
+	ever  bool     // a daemon was found once; guarded by mu
+	away  bool     // and is gone since; guarded by mu
 }
 
 // dial connects to the first socket that a daemon of the same user listens on. Where there was one before, it waits a moment
@@ -47,6 +50,7 @@ func (f *finder) dial(ctx context.Context, _ string) (net.Conn, error) {
 			return conn, nil
 		}
 		if !again || waiting.Err() != nil {
+			f.gone()
 			return nil, errNobody
 		}
 		select {
@@ -120,13 +124,37 @@ func (f *finder) note(found string, tried []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.found, f.tried = found, tried
+	if found == "" {
+		return
+	}
+	if f.away && f.tell != nil {
+		f.tell("loopd is back")
+	}
+	f.ever, f.away = true, false
 }
 
-// reached says whether a daemon was ever found.
+// gone notes that no daemon was found within the time that a restart takes.
+func (f *finder) gone() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ever && !f.away && f.tell != nil {
+		f.tell("loopd is away: waiting for it to come back, until Ctrl-C")
+	}
+	f.away = true
+}
+
+// reached says whether a daemon was found last time.
 func (f *finder) reached() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.found != ""
+}
+
+// known says whether a daemon was ever found.
+func (f *finder) known() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ever
 }
 
 // unreachable says which sockets were tried and how a daemon is started, or that the connection was lost.
