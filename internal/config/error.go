@@ -42,12 +42,17 @@ func (e *Error) Unwrap() error { return loop.ErrInvalid }
 
 // Warning is something that a valid configuration probably does not mean.
 type Warning struct {
-	Key string // dotted
+	Key string // dotted; "" where it is about the file as a whole
 	Msg string
 }
 
 // String reads key: what it costs.
-func (w Warning) String() string { return w.Key + ": " + w.Msg }
+func (w Warning) String() string {
+	if w.Key == "" {
+		return w.Msg
+	}
+	return w.Key + ": " + w.Msg
+}
 
 // problems collects what is wrong with one file.
 type problems struct {

@@ -63,6 +63,7 @@ func Load(place Place, getenv Getenv) (Loaded, error) {
 	if err != nil {
 		return Loaded{}, err
 	}
+	warns = append(warns, exposures(place.File, cfg)...)
 	return Loaded{Place: place, Config: cfg, Warnings: warns, tried: digestOf(data)}, nil
 }
 

@@ -111,7 +111,11 @@ func (w *Watcher) decode(c content) (Config, []Warning, error) {
 	case c.err != nil && !errors.Is(c.err, fs.ErrNotExist):
 		return Config{}, nil, fmt.Errorf("read configuration: %w", c.err)
 	}
-	return Decode(c.data, w.place.File, w.Getenv("HOME"))
+	cfg, warns, err := Decode(c.data, w.place.File, w.Getenv("HOME"))
+	if err != nil {
+		return Config{}, nil, err
+	}
+	return cfg, append(warns, exposures(w.place.File, cfg)...), nil
 }
 
 // check looks at the configuration that would run: a new value may be impossible beside an old one that stays.
