@@ -37,6 +37,9 @@ const (
 	// maxCalls bounds the calls of one connection that are in progress at a time; more wait.
 	maxCalls = 100
 
+	// greetingTimeout is how long a caller may take to begin to speak. A stop waits for one that has connected and is silent.
+	greetingTimeout = 3 * time.Second
+
 	// stopGrace is how long a stop waits for calls that have begun.
 	stopGrace = time.Second
 )
@@ -154,6 +157,7 @@ func (s *Server) grpcServer(streams context.Context) *grpc.Server {
 		grpc.ChainStreamInterceptor(s.recoverStream, unixsock.RequireSameUserStream, s.statusStream, endWith(streams)),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxCalls),
+		grpc.ConnectionTimeout(greetingTimeout),
 	)
 	loopv1.RegisterSessionsServer(srv, &sessions{o: s.o})
 	loopv1.RegisterDeliveriesServer(srv, &deliveries{o: s.o})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,29 @@ func TestStopEndsStreams(t *testing.T) {
 }
 
 // A caller that stays in a stream which heeds no context of ours, as reflection's does, holds a stop up for its grace only.
+func TestStopDoesNotWaitForASilentCaller(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	conn, err := net.Dial("unix", h.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if n, err := conn.Read(make([]byte, 1)); err != nil || n != 1 { // the server's greeting: it has taken the connection
+		t.Fatalf("Read = %d, %v", n, err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.stop() }()
+	select {
+	case err := <-stopped:
+		if err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("Run waits for a caller who says nothing")
+	}
+}
+
 func TestStopDoesNotWaitForCallers(t *testing.T) {
 	t.Parallel()
 	h := open(t)
