@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loop-daemon/loop/internal/eventlog"
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/loop"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
@@ -17,6 +18,7 @@ import (
 const (
 	explainedDeliveries = 20
 	explainedRuns       = 200
+	explainedCommands   = 1000
 )
 
 // Explain says why a delivery, or the deliveries of a work item, ended as they did.
@@ -50,14 +52,16 @@ func (d *deliveries) explainItem(ctx context.Context, w loop.WorkItem) (*loopv1.
 		return nil, err
 	}
 	a := account{o: d.o}
+	if len(recent) > 0 {
+		a.say("This explains the last delivery for %s.%s", recent[0].Item, others(len(recent)-1))
+	}
 	if err := a.known(ctx, w); err != nil {
 		return nil, err
 	}
 	if len(recent) > 0 {
-		a.say("The last delivery for %s:", w)
 		err = a.delivery(ctx, recent[0])
 	} else {
-		a.session(w)
+		a.session(w, 0)
 		a.say("No delivery for it is kept.")
 		a.say("Next: see whether its repository's webhook reaches loopd: loopctl status, and the webhook's page on GitHub.")
 	}
@@ -65,6 +69,14 @@ func (d *deliveries) explainItem(ctx context.Context, w loop.WorkItem) (*loopv1.
 		return nil, err
 	}
 	return &loopv1.ExplainResponse{Lines: a.lines, Deliveries: deliveryMessages(recent)}, nil
+}
+
+// others points to the list that a client prints below the account.
+func others(before int) string {
+	if before == 0 {
+		return " There is no other."
+	}
+	return " The ones before are listed with it below."
 }
 
 // account is what is told to a person, line by line, in the order in which things happened.
@@ -81,9 +93,17 @@ func (a *account) say(format string, args ...any) {
 // what to do next.
 func (a *account) delivery(ctx context.Context, d loop.Delivery) error {
 	a.arrived(d)
-	a.decided(d)
+	verb, err := a.verb(ctx, d)
+	if err != nil {
+		return err
+	}
+	a.decided(d, verb)
 	if !d.Item.IsZero() {
-		a.session(d.Item)
+		self := 0
+		if d.State == loop.StateQueued || d.State == loop.StateWaiting {
+			self = 1
+		}
+		a.session(d.Item, self)
 	}
 	if err := a.runs(ctx, d); err != nil {
 		return err
@@ -131,7 +151,30 @@ func (a *account) arrived(d loop.Delivery) {
 	a.say("Delivery %s (number %d) arrived %s at %s: %s.", d.ID, d.Seq, from, clock(d.ReceivedAt), orElse(d.Summary, d.Kind))
 }
 
-func (a *account) decided(d loop.Delivery) {
+// verb is the command that was found in a delivery, "" where there was none.
+func (a *account) verb(ctx context.Context, d loop.Delivery) (string, error) {
+	if d.Item.IsZero() || d.Decision == loop.Drop {
+		return "", nil
+	}
+	said, err := a.o.Log.Query(ctx, eventlog.Filter{Item: d.Item, Type: loop.LogControlCommand, Limit: explainedCommands})
+	for _, ev := range said {
+		if ev.Delivery == d.ID {
+			return ev.Fields["verb"], nil
+		}
+	}
+	return "", err
+}
+
+// carriedOut is what each command does.
+var carriedOut = map[loop.Verb]string{
+	loop.VerbStart:  "lets work on the item begin again",
+	loop.VerbStop:   "ends the item's session, and nothing is started for the item until the start command",
+	loop.VerbPause:  "pauses the session",
+	loop.VerbResume: "lets events reach the session again",
+	loop.VerbStatus: "is taken, and has no answer in this release",
+}
+
+func (a *account) decided(d loop.Delivery, verb string) {
 	switch {
 	case d.State == loop.StateReceived:
 		a.say("It has not been looked at yet.")
@@ -141,24 +184,40 @@ func (a *account) decided(d loop.Delivery) {
 	default:
 		a.say("It concerns %s.", d.Item)
 	}
+	if verb != "" {
+		a.say("It holds the command %s, which %s.", verb, carriedOut[loop.Verb(verb)])
+	}
 	switch d.Decision {
 	case loop.Deliver:
 		a.say("Decision: deliver it to the session that works on the item.")
 	case loop.Spawn:
 		a.say("Decision: no session worked on the item, so one is started.")
 	case loop.Control:
-		a.say("Decision: it holds a command for Loop, which is carried out.")
+		a.say("Decision: carry out the command.")
 	case loop.Drop:
 		a.say("Decision: drop it.")
 	case loop.Close:
-		a.say("Decision: the item is over, and so are sessions.")
+		a.say("Decision: %s.", closing(d, verb))
 		for _, c := range d.Closures {
 			a.say("It ends the session of %s (%s).", c.Item, c.Reason)
 		}
 	}
 }
 
-func (a *account) session(w loop.WorkItem) {
+// closing says why sessions are ended.
+func closing(d loop.Delivery, verb string) string {
+	switch {
+	case verb != "":
+		return "carry out the command"
+	case d.Source == loop.SourceCommand:
+		return "a person ends the session"
+	}
+	return "the item is over, and so are sessions"
+}
+
+// session tells of the item's session. The delivery that is being explained may be one of its queue itself, and is not
+// counted: self is then 1.
+func (a *account) session(w loop.WorkItem, self int) {
 	s, ok := a.o.Sessions.Find(w)
 	if !ok {
 		a.say("No session works on %s, now or before.", w)
@@ -180,8 +239,11 @@ func (a *account) session(w loop.WorkItem) {
 	}
 	now := a.o.Dispatcher.Activity(w)
 	line = "It is " + now.State + " now"
-	if now.Queued > 0 {
-		line += fmt.Sprintf(", with %d in its queue", now.Queued)
+	switch more := now.Queued - self; {
+	case more > 0 && self > 0:
+		line += fmt.Sprintf(", with %d more in its queue", more)
+	case more > 0:
+		line += fmt.Sprintf(", with %d in its queue", more)
 	}
 	a.say("%s.", line)
 	for _, h := range a.o.Dispatcher.Holds() {

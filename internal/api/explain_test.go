@@ -163,6 +163,47 @@ func TestExplainOtherStates(t *testing.T) {
 	}
 }
 
+// A command is told by its word and what it does, and the item of a stop is not called over.
+func TestExplainCommands(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	w := item(t, "acme/shop#15")
+	for verb, want := range map[loop.Verb]string{
+		loop.VerbStart: "begin again", loop.VerbStop: "ends the item's session", loop.VerbPause: "pauses the session",
+		loop.VerbResume: "reach the session again", loop.VerbStatus: "has no answer",
+	} {
+		id := loop.DeliveryID("d-" + verb)
+		to := inbox.Transition{State: loop.StateDone, Item: w, Decision: loop.Control}
+		if verb == loop.VerbStop {
+			to.Decision, to.Closures = loop.Close, []loop.Closure{{Item: w, Reason: loop.CloseStopped}}
+		}
+		h.put(t, loop.Delivery{ID: id}, to)
+		h.Log.Log(t.Context(), loop.LogEvent{
+			Type: loop.LogControlCommand, Item: w, Delivery: id, Fields: map[string]string{"verb": string(verb)},
+		})
+		got := strings.Join(h.explain(t, string(id)), "\n")
+		if !strings.Contains(got, "It holds the command "+string(verb)+", which ") || !strings.Contains(got, want) ||
+			!strings.Contains(got, "Decision: carry out the command.") || strings.Contains(got, "is over") {
+			t.Errorf("%s:\n%s", verb, got)
+		}
+	}
+}
+
+// A delivery that waits is not counted among those that wait beside it.
+func TestExplainQueued(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	register(t, h, "acme/shop#15")
+	w := item(t, "acme/shop#15")
+	h.put(t, loop.Delivery{ID: "d"}, inbox.Transition{State: loop.StateQueued, Item: w, Decision: loop.Deliver})
+	for queued, want := range map[int]string{1: "It is waiting now.", 3: "It is waiting now, with 2 more in its queue."} {
+		h.orders.activity = dispatch.Activity{State: dispatch.ActivityWaiting, Queued: queued}
+		if got := strings.Join(h.explain(t, "d"), "\n"); !strings.Contains(got, want) {
+			t.Errorf("%d queued, want %q:\n%s", queued, want, got)
+		}
+	}
+}
+
 func TestExplainItem(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -189,6 +230,10 @@ func TestExplainItem(t *testing.T) {
 	res, err := h.deliveries.Explain(t.Context(), &loopv1.ExplainRequest{Subject: "ACME/shop#15"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	const first = "This explains the last delivery for github:acme/shop#15. The ones before are listed with it below."
+	if res.GetLines()[0] != first {
+		t.Errorf("first line %q, want %q", res.GetLines()[0], first)
 	}
 	got = strings.Join(res.GetLines(), "\n")
 	for _, part := range []string{
