@@ -18,23 +18,25 @@ import (
 func TestADamagedJournalIsRefusedAndLeftAlone(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
-		name  string
-		spoil func(w *world, file string)
-		says  string
+		name    string
+		crashed bool // before it was damaged
+		spoil   func(w *world, file string)
+		says    string
 	}{
-		{"header", func(w *world, file string) { w.scribble(file, 0, 100) }, "it is never deleted for you"},
-		{"middle", func(w *world, file string) { w.scribble(file, 8192, 16384) }, "it is never deleted for you"},
-		{"cut off", func(w *world, file string) {
+		{"header", true, func(w *world, file string) { w.scribble(file, 0, 100) }, "it is never deleted for you"},
+		{"middle", true, func(w *world, file string) { w.scribble(file, 8192, 16384) }, "it is never deleted for you"},
+		{"middle, after a stop in order", false, func(w *world, file string) { w.scribble(file, 40960, 16384) }, "it is never deleted for you"},
+		{"cut off", true, func(w *world, file string) {
 			if err := os.Truncate(file, 10_000); err != nil {
 				w.t.Fatal(err)
 			}
 		}, "it is never deleted for you"},
-		{"main file gone", func(w *world, file string) {
+		{"main file gone", true, func(w *world, file string) {
 			if err := os.Remove(file); err != nil {
 				w.t.Fatal(err)
 			}
 		}, "put it back"},
-		{"main file empty", func(w *world, file string) { w.put(file, "") }, "put it back"},
+		{"main file empty", true, func(w *world, file string) { w.put(file, "") }, "put it back"},
 	}
 	w := newWorld(t, "") // its journal is broken again and again, one way after the other
 	w.start()
@@ -43,16 +45,21 @@ func TestADamagedJournalIsRefusedAndLeftAlone(t *testing.T) {
 	}
 	w.allDropped(5)
 	w.stop() // in order, so that all of it is in the main file
+	file := filepath.Join(w.state, "journal.db")
+	stopped := w.journal(file)
 	w.start()
 	w.comment(15, "in the log that a crash leaves")
 	w.allDropped(6)
 	w.loopd.kill()
-	file := filepath.Join(w.state, "journal.db")
-	sound := w.journal(file)
-	if len(sound[file]) < 50_000 || len(sound[file+"-wal"]) == 0 {
-		t.Fatalf("the journal has %d bytes and its log %d: too few to be broken", len(sound[file]), len(sound[file+"-wal"]))
+	crashed := w.journal(file)
+	if len(stopped[file]) < 50_000 || len(crashed[file+"-wal"]) == 0 {
+		t.Fatalf("the journal has %d bytes and its log %d: too few to be broken", len(stopped[file]), len(crashed[file+"-wal"]))
 	}
 	for _, c := range cases {
+		sound := stopped
+		if c.crashed {
+			sound = crashed
+		}
 		w.restore(file, sound)
 		c.spoil(w, file)
 		before := w.journal(file)
@@ -69,7 +76,7 @@ func TestADamagedJournalIsRefusedAndLeftAlone(t *testing.T) {
 			}
 		}
 	}
-	w.restore(file, sound)
+	w.restore(file, crashed)
 	w.start()
 	w.allDropped(6)
 }
@@ -114,7 +121,9 @@ func (w *world) journal(file string) map[string][]byte {
 // restore puts the files of the journal back.
 func (w *world) restore(file string, files map[string][]byte) {
 	w.t.Helper()
-	_ = os.Remove(file + "-shm")
+	for _, name := range []string{file, file + "-wal", file + "-shm"} {
+		_ = os.Remove(name)
+	}
 	for name, text := range files {
 		w.put(name, string(text))
 	}

@@ -62,7 +62,7 @@ func TestKillUnderLoadLosesNothingAcknowledged(t *testing.T) {
 	for range 3 {
 		acknowledged = append(acknowledged, killAfter(t, path, 200)...)
 	}
-	db := open(t, path, notes) // reads the whole file through, since it was not closed in order
+	db := open(t, path, notes) // reads the whole file through
 	got := texts(t, db)
 	for i := range got {
 		got[i] = strings.TrimSpace(got[i])

@@ -41,8 +41,8 @@ type DB struct {
 }
 
 // Open opens the journal at path, or makes it in a folder that is there, and carries out the steps of the schemas that
-// it has not seen, all in one transaction. A journal that was not closed in order is checked first; that reads the whole
-// file, some hundred megabytes a second. The errors are told apart by ErrDamaged, ErrBusy, ErrFull, ErrAccess and ErrNewer.
+// it has not seen, all in one transaction. A journal that is there is checked first; that reads the whole file, some hundred
+// megabytes a second. The errors are told apart by ErrDamaged, ErrBusy, ErrFull, ErrAccess and ErrNewer.
 func Open(ctx context.Context, path string, schemas ...Schema) (*DB, error) {
 	return open(ctx, path, options{busy: 5 * time.Second}, schemas)
 }
@@ -58,7 +58,7 @@ func open(ctx context.Context, path string, opts options, schemas []Schema) (_ *
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", path, err)
 	}
-	unclean, err := prepare(path)
+	used, err := prepare(path)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func open(ctx context.Context, path string, opts options, schemas []Schema) (_ *
 			err = errors.Join(explain(path, err), db.release())
 		}
 	}()
-	if unclean {
+	if used {
 		if err := check(ctx, path, opts); err != nil {
 			return nil, err
 		}
@@ -109,9 +109,9 @@ func (db *DB) Close() error {
 	return explain(db.path, db.release())
 }
 
-// prepare sees to it that SQLite finds a file that only its owner can read, and tells whether the journal was not closed
-// in order. SQLite would throw away the log of a journal that is gone or empty, and with it what was acknowledged.
-func prepare(path string) (unclean bool, err error) {
+// prepare sees to it that SQLite finds a file that only its owner can read, and tells whether there is something in it.
+// SQLite would throw away the log of a journal that is gone or empty, and with it what was acknowledged.
+func prepare(path string) (used bool, err error) {
 	wal, err := size(path + "-wal")
 	if err != nil {
 		return false, accessError(path, err)
@@ -128,7 +128,7 @@ func prepare(path string) (unclean bool, err error) {
 	if err != nil {
 		return false, accessError(path, err)
 	}
-	return wal > 0, f.Close()
+	return main > 0, f.Close()
 }
 
 func size(path string) (int64, error) {

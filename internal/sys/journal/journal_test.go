@@ -128,6 +128,7 @@ func TestOpenRefuses(t *testing.T) {
 		{name: "short text", spoil: replace("hello"), want: journal.ErrDamaged, advice: "aside"},
 		{name: "truncated file", spoil: truncate(3), want: journal.ErrDamaged, advice: "aside"},
 		{name: "log without its file", spoil: logAlone, want: journal.ErrDamaged, advice: "-wal"},
+		{name: "damaged middle", spoil: overwrite(20*4096, 64<<10), want: journal.ErrDamaged, advice: "aside"},
 		{name: "damaged middle after a crash", spoil: crashedMiddle, want: journal.ErrDamaged, advice: "aside"},
 		{name: "a folder in its place", spoil: folderInstead, want: journal.ErrAccess, advice: "this user"},
 		{name: "no folder", spoil: removeFolder, want: journal.ErrAccess, advice: "make its folder"},
@@ -193,8 +194,8 @@ func TestOpenWaitsForAnotherProcessAndThenGivesUp(t *testing.T) {
 func TestReadErrorsAreExplained(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
+	db := open(t, path, notes)
 	overwrite(20*4096, 64<<10)(t, path)
-	db := open(t, path, notes) // closed in order, so it is not read through at open
 	var n int
 	err := db.Read().QueryRowContext(t.Context(), "SELECT count(*) FROM note WHERE length(text) > 3").Scan(&n)
 	if err == nil {
