@@ -56,7 +56,8 @@ func Process() Env {
 	return e
 }
 
-// Main runs loopd with the command line and returns its exit code. It alone knows signals: INT and TERM stop, HUP reloads.
+// Main runs loopd with the command line and returns its exit code. It alone knows signals: INT and TERM stop, HUP reloads, and
+// PIPE, when who reads the log is gone, does nothing.
 func Main(ctx context.Context, e Env) int {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -74,9 +75,8 @@ func Main(ctx context.Context, e Env) int {
 	}
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // clients that hang up are no news
 	context.AfterFunc(ctx, stop)                                                 // a second signal ends the process at once
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
+	hup, release := catch()
+	defer release()
 
 	level, format := new(slog.LevelVar), new(logFormat)
 	level.Set(loaded.Config.Daemon.Level())
@@ -90,6 +90,18 @@ func Main(ctx context.Context, e Env) int {
 		return exitFailed
 	}
 	return exitDone
+}
+
+// catch returns the HUPs that come, and lets no PIPE end us. That one is caught and not ignored, because children would inherit
+// that.
+func catch() (hup <-chan os.Signal, release func()) {
+	hups, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(hups, syscall.SIGHUP)
+	signal.Notify(pipes, syscall.SIGPIPE)
+	return hups, func() {
+		signal.Stop(hups)
+		signal.Stop(pipes)
+	}
 }
 
 // usageError is a start that cannot work as it was asked for.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,40 @@ func TestAStopWaitsForNobody(t *testing.T) {
 	w.must("sessions", "close", "acme/shop#15")
 	w.ends(id, "dropped", "item-closed")
 	w.gone()
+}
+
+// Given a loopd that writes its log into a pipe,
+// When the program that reads the log ends, and the terminal hangs up,
+// Then loopd goes on.
+func TestLoopdOutlivesTheReaderOfItsLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	log, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := w.launchInto(in)
+	_ = in.Close()
+	for line := ""; !strings.Contains(line, "loopd is ready"); {
+		b := make([]byte, 4096)
+		n, err := log.Read(b)
+		if err != nil {
+			t.Fatalf("%v after:\n%s", err, line)
+		}
+		line += string(b[:n])
+		_, _ = d.log.Write(b[:n])
+	}
+	d.url = d.receiver()
+	_ = log.Close()
+	w.register("acme/shop#15", conversation)
+	w.ends(w.comment(15, "hello"), "done", "")
+	d.signal(syscall.SIGHUP)
+	w.await("the configuration to be read again", func() bool { return len(w.events("config.reloaded")) > 0 })
+	w.ends(w.comment(15, "still there?"), "done", "")
+	d.signal(syscall.SIGTERM)
+	if code := w.code(d); code != 0 {
+		t.Errorf("loopd ended with %v", d.cmd.ProcessState)
+	}
 }
 
 // Given a loopd that does not come to an end by itself,

@@ -167,11 +167,20 @@ func (w *world) start(more ...string) *daemon {
 // launch starts loopd and does not wait.
 func (w *world) launch(more ...string) *daemon {
 	w.t.Helper()
+	return w.launchInto(nil, more...)
+}
+
+// launchInto is launch with a log that the test reads itself, where it is not nil.
+func (w *world) launchInto(log *os.File, more ...string) *daemon {
+	w.t.Helper()
 	d := &daemon{log: &syncBuffer{}, done: make(chan struct{})}
 	d.cmd = exec.Command(filepath.Join(w.dir, "bin", "loopd"))
 	d.cmd.Env = append(append([]string{}, w.env...), more...)
 	d.cmd.Dir = w.dir
 	d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
+	if log != nil {
+		d.cmd.Stderr = log
+	}
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	d.cmd.WaitDelay = time.Second
 	if err := d.cmd.Start(); err != nil {
