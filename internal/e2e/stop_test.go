@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Given a harness that hangs, somebody who follows the event log, and a client in the middle of a body,
+// Given a harness that hangs, somebody who follows the event log, one who has only connected, and a client in the middle of a body,
 // When loopd gets SIGTERM,
 // Then it stops in order although none of them ends, the harness goes on without it, and the next loopd finds its run.
 func TestAStopWaitsForNobody(t *testing.T) {
@@ -36,6 +36,11 @@ func TestAStopWaitsForNobody(t *testing.T) {
 		_ = follower.Wait()
 	})
 	w.await("the follower to follow", func() bool { return strings.Contains(said.String(), "run.started") })
+	silent, err := net.Dial("unix", filepath.Join(w.dir, "s", "loopd.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
 	u, _ := url.Parse(d.url)
 	slow, err := net.Dial("tcp", u.Host)
 	if err != nil {
