@@ -54,6 +54,11 @@ func (d *daemon) attention() []string {
 	if err := d.available(d.live.Load().config.Routing.DefaultHarness); err != nil {
 		all = append(all, err.Error())
 	}
+	if r := d.live.Load().config.Routing; r.SpawnWorkdir != "" {
+		if _, err := os.Stat(r.SpawnWorkdir); err != nil {
+			all = append(all, fmt.Sprintf("routing.spawn_workdir: %v; sessions that are to be started fail until it is there", err))
+		}
+	}
 	if trouble := d.dispatch.Trouble(); trouble != "" {
 		all = append(all, trouble)
 	}

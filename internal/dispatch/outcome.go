@@ -277,6 +277,8 @@ func (d *Dispatcher) tell(ctx context.Context, t trip, out loop.Outcome, fates [
 		ev.Fields["cost_usd"] = strconv.FormatFloat(out.CostUSD-t.costBefore(out), 'f', 6, 64)
 	default:
 		ev.Type = loop.LogRunFailed
+		d.Logger.Warn("a run failed", "item", t.item.Ref(), "delivery", t.jobs[0].id, "run", t.Run, "outcome", out.Kind,
+			"err", out.Detail, "next", string(fates[0].to.State))
 	}
 	d.Log.Log(ctx, ev)
 	if out.Kind == loop.RunDone && t.Fresh && t.Session.Spawned {
