@@ -25,9 +25,11 @@ const (
 const maxMessage = 128 << 20
 
 // redial is how long after a connection that failed the next one is tried: a follow waits for a daemon that is away.
-var redial = grpc.ConnectParams{
-	Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: time.Second},
-	MinConnectTimeout: 20 * time.Second,
+func redial() grpc.ConnectParams {
+	return grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: time.Second},
+		MinConnectTimeout: 20 * time.Second,
+	}
 }
 
 // client is the services of loopd.
@@ -61,7 +63,7 @@ func (l *link) client() (*client, error) {
 		grpc.WithTransportCredentials(unixsock.ClientCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
-		grpc.WithConnectParams(redial),
+		grpc.WithConnectParams(redial()),
 		grpc.WithStatsHandler(answers{&l.answered}),
 		grpc.WithUnaryInterceptor(l.bound),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),

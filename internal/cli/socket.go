@@ -104,7 +104,7 @@ func (f *finder) locate() error {
 		place, err := config.Path(f.flags.ConfigFile, f.getenv)
 		if err != nil {
 			f.tried = []string{err.Error()}
-			return nil
+			return nil //nolint:nilerr // it is told as what was tried, once nothing answers
 		}
 		if cfg, err = config.Locate(place, f.getenv); err != nil {
 			if place.Named {
