@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -59,9 +60,9 @@ func Process() Env {
 // Main runs loopd with the command line and returns its exit code. It alone knows signals: INT and TERM stop, HUP reloads, and
 // PIPE, when who reads the log is gone, does nothing.
 func Main(ctx context.Context, e Env) int {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	if len(e.Args) > 0 && e.Args[0] == "exec" {
+		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+		defer stop()
 		return runner.ExecMain(ctx, e.Args[1:], e.Stderr)
 	}
 	flags, code := parse(e)
@@ -74,8 +75,7 @@ func Main(ctx context.Context, e Env) int {
 		return exitUsage
 	}
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // clients that hang up are no news
-	context.AfterFunc(ctx, stop)                                                 // a second signal ends the process at once
-	hup, release := catch()
+	ctx, hup, release := catch(ctx)
 	defer release()
 
 	level, format := new(slog.LevelVar), new(logFormat)
@@ -92,15 +92,30 @@ func Main(ctx context.Context, e Env) int {
 	return exitDone
 }
 
-// catch returns the HUPs that come, and lets no PIPE end us. That one is caught and not ignored, because children would inherit
-// that.
-func catch() (hup <-chan os.Signal, release func()) {
-	hups, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1)
+// catch returns a context that INT or TERM ends, and the HUPs that come. The first INT or TERM is the last that is caught, so
+// that another one ends the process at once, whatever holds its stop up. PIPE is caught and does nothing; were it ignored, our
+// children would ignore it too.
+func catch(ctx context.Context) (_ context.Context, hup <-chan os.Signal, release func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stops, hups, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(stops, syscall.SIGINT, syscall.SIGTERM)
 	signal.Notify(hups, syscall.SIGHUP)
 	signal.Notify(pipes, syscall.SIGPIPE)
-	return hups, func() {
-		signal.Stop(hups)
-		signal.Stop(pipes)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case s := <-stops:
+			signal.Stop(stops)
+			cancel(errors.New(s.String() + " signal received"))
+		case <-ctx.Done():
+		}
+	})
+	return ctx, hups, func() {
+		cancel(nil)
+		waiting.Wait()
+		for _, c := range []chan os.Signal{stops, hups, pipes} {
+			signal.Stop(c)
+		}
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 
 // Given the files of two sessions, one of them cut in half by a disk that was full,
 // When loopd starts,
-// Then it names the broken file once and leaves it alone, the other session works, and nothing takes the place of the broken
-// one until it was moved away.
+// Then it names the broken file once and leaves it alone, the other session works, what is for the broken one fails and names the
+// file, and nothing takes its place until it was moved away.
 func TestASessionFileThatIsCutInHalf(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `spawn_on_unmatched = "labeled"`)
@@ -45,7 +45,11 @@ func TestASessionFileThatIsCutInHalf(t *testing.T) {
 	if r := w.loopctl(append(again, "--force")...); r.code != 1 || !strings.Contains(r.stderr, file) {
 		t.Errorf("registering it again with --force: exit %d, %s", r.code, r.stderr)
 	}
-	w.ends(w.post("issues", labeled(15)), "failed", "attempts-used-up") // a second conversation must not begin
+	waiting := w.comment(15, "and you?")
+	if got := w.ends(waiting, "failed", "attempts-used-up"); !strings.Contains(got.Error, file) {
+		t.Errorf("the delivery for it says: %s", got.Error)
+	}
+	w.ends(w.post("issues", labeled(15)), "dropped", "not-delivered") // a second conversation must not begin
 	if got := w.read(file); got != half {
 		t.Errorf("the file was changed:\n%s", got)
 	}
@@ -57,7 +61,8 @@ func TestASessionFileThatIsCutInHalf(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.must(again...)
-	w.ends(w.comment(15, "and you?"), "done", "")
+	w.must("deliveries", "redeliver", waiting)
+	w.ends(waiting, "done", "")
 }
 
 func (w *world) read(file string) string {
