@@ -111,6 +111,17 @@ func TestRunsAndStops(t *testing.T) { //nolint:paralleltest // see above
 	}
 }
 
+// TestNeedsNoSecretWithoutWebhooks holds that loopd runs, for its socket, where nothing of it listens on the network.
+func TestNeedsNoSecretWithoutWebhooks(t *testing.T) { //nolint:paralleltest // see above
+	h := newHouse(t)
+	delete(h.env, "LOOP_GH_WEBHOOK_SECRET")
+	h.configure("webhook.enabled = false\n")
+	d := h.start()
+	if code := d.stop(); code != 0 || strings.Contains(d.log.String(), "http://") {
+		t.Errorf("exit %d:\n%s", code, d.log.String())
+	}
+}
+
 // TestPartsThatCannotStart holds that what was opened before the part that cannot be is closed again: goleak sees the rest.
 func TestPartsThatCannotStart(t *testing.T) { //nolint:paralleltest // see above
 	cases := []struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"time"
@@ -33,9 +34,7 @@ func (d *daemon) apiOptions() api.Options {
 func (d *daemon) status(context.Context) api.Status {
 	s := api.Status{
 		Version: build.Read().String(), PID: os.Getpid(), StartedAt: d.started, Socket: d.socket, StateDir: d.folders.State, WebhookURL: d.url,
-	}
-	if !d.loaded.Missing {
-		s.ConfigPath = d.loaded.File
+		ConfigPath: d.configPath(),
 	}
 	d.reload.mu.Lock()
 	s.ConfigError, s.RestartNeeded = d.reload.err, d.reload.restart
@@ -46,6 +45,14 @@ func (d *daemon) status(context.Context) api.Status {
 	}
 	s.Warnings = append(s.Warnings, d.attention()...)
 	return s
+}
+
+// configPath returns the configuration file, "" while there is none and the defaults are in force.
+func (d *daemon) configPath() string {
+	if _, err := os.Stat(d.loaded.File); errors.Is(err, fs.ErrNotExist) && d.loaded.Missing {
+		return ""
+	}
+	return d.loaded.File
 }
 
 // attention is what needs a person beside the configuration.
@@ -80,11 +87,9 @@ func (d *daemon) reloadNow(ctx context.Context) (api.Reloaded, error) {
 		}
 		return api.Reloaded{}, fmt.Errorf("%w: %w", r.Err, loop.ErrInvalid)
 	}
-	out := api.Reloaded{Changed: keys(r.Changed), RestartNeeded: r.Restart, Warnings: messages(r.Warnings)}
-	if !d.loaded.Missing {
-		out.ConfigPath = d.loaded.File
-	}
-	return out, nil
+	return api.Reloaded{
+		ConfigPath: d.configPath(), Changed: keys(r.Changed), RestartNeeded: r.Restart, Warnings: messages(r.Warnings),
+	}, nil
 }
 
 // simulate signs a delivery as GitHub would and posts it to the receiver.

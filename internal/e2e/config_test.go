@@ -3,7 +3,9 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/loop-daemon/loop/internal/config"
 	"github.com/loop-daemon/loop/internal/github/githubtest"
 )
 
@@ -42,6 +45,12 @@ func TestAConfigurationThatIsWrongThenRight(t *testing.T) {
 	w.ends(w.comment(15, "under the last good one"), "done", "")
 	w.ends(w.said(15, "hubot", "me too"), "dropped", "unauthorized-actor")
 
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the missing file to be told", func() bool { return strings.Contains(w.status().ConfigError, "the file is gone") })
+	w.ends(w.comment(15, "without a file"), "done", "")
+
 	w.configure("authorized_users = [\"hubot\"]\n[webhook]\nlisten = \"127.0.0.1:1\"")
 	w.await("the right edit to count", func() bool { return w.status().ConfigError == "" })
 	if s := w.status(); !slices.Equal(s.RestartNeeded, []string{"webhook.listen"}) {
@@ -57,7 +66,7 @@ func TestAConfigurationThatIsWrongThenRight(t *testing.T) {
 	w.write(good)
 	w.await("the first one to be back", func() bool { return len(w.status().RestartNeeded) == 0 })
 	w.ends(w.comment(15, "I again"), "done", "")
-	if n := strings.Count(w.loopd.log.String(), "level=ERROR"); n != 2 { // the edit, and the reload that was asked for
+	if n := strings.Count(w.loopd.log.String(), "level=ERROR"); n != 3 { // the edit, the reload that was asked for, the missing file
 		t.Errorf("%d errors in the log, want one for each refusal:\n%s", n, w.loopd.log)
 	}
 }
@@ -91,6 +100,36 @@ func (w *world) events(kind string) []logged {
 		all = append(all, e)
 	}
 	return all
+}
+
+// Given a machine without a configuration file,
+// When loopd starts, and a file is written later,
+// Then status names no file at first, and then the file, which is in force without a restart.
+func TestAConfigurationThatAppears(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	place := filepath.Join(w.dir, "config")
+	for i, kv := range w.env {
+		if strings.HasPrefix(kv, "LOOP_CONFIG=") {
+			w.env[i] = "XDG_CONFIG_HOME=" + place
+		}
+	}
+	if probe, err := net.Listen("tcp", config.Default().Webhook.Listen); err != nil {
+		t.Skipf("another program has the default port: %v", err)
+	} else {
+		_ = probe.Close()
+	}
+	w.start()
+	if file := w.status().ConfigPath; file != "" {
+		t.Errorf("status names %s", file)
+	}
+	if err := os.MkdirAll(filepath.Join(place, "loop"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(place, "loop", "loop.toml")
+	w.put(file, "[routing]\nauthorized_users = [\"octocat\"]\n")
+	w.await("the file to count", func() bool { return w.status().ConfigPath == file && len(w.events("config.reloaded")) == 1 })
+	w.ends(w.comment(15, "hello"), "dropped", "unmatched") // and not for who said it: that one is listed now
 }
 
 // Given a secret in a file beside the configuration,

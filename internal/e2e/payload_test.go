@@ -157,6 +157,7 @@ func (w *world) allDropped(n int64) {
 // status is what `loopctl status -o json` prints, as far as it is asked for.
 type status struct {
 	PID           int
+	ConfigPath    string
 	ConfigError   string
 	RestartNeeded []string
 	Warnings      []string
