@@ -57,8 +57,8 @@ func Process() Env {
 	return e
 }
 
-// Main runs loopd with the command line and returns its exit code. It alone knows signals: INT and TERM stop, HUP reloads, and
-// PIPE, when who reads the log is gone, does nothing.
+// Main runs loopd with the command line and returns its exit code. It alone knows signals: INT and TERM stop, and a second one
+// at once; HUP reloads; and PIPE, when who reads the log is gone, does nothing.
 func Main(ctx context.Context, e Env) int {
 	if len(e.Args) > 0 && e.Args[0] == "exec" {
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
@@ -75,44 +75,70 @@ func Main(ctx context.Context, e Env) int {
 		return exitUsage
 	}
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // clients that hang up are no news
-	ctx, hup, release := catch(ctx)
+	ctx, signals, release := catch(ctx)
 	defer release()
 
 	level, format := new(slog.LevelVar), new(logFormat)
 	level.Set(loaded.Config.Daemon.Level())
 	format.set(loaded.Config.Daemon.LogFormat)
 	d := daemon{env: e, flags: *flags, loaded: loaded, level: level, format: format, log: slog.New(newLogHandler(e.Stderr, format, level))}
-	if err := d.run(ctx, hup); err != nil {
-		say(e.Stderr, "loopd: %s\n", strings.TrimSuffix(err.Error(), ": "+loop.ErrInvalid.Error())) // the class is for programs
-		if _, ok := errors.AsType[usageError](err); ok {
-			return exitUsage
-		}
+	done := make(chan error, 1)
+	go func() { done <- d.run(ctx, signals.hup) }()
+	select {
+	case err := <-done:
+		return ended(err, e.Stderr)
+	case <-signals.again: // nobody waits for what is still going on: the process ends with it
+		say(e.Stderr, "loopd: ended by a second signal; what is not finished is taken up at the next start\n")
 		return exitFailed
 	}
-	return exitDone
 }
 
-// catch returns a context that INT or TERM ends, and the HUPs that come. The first INT or TERM is the last that is caught, so
-// that another one ends the process at once, whatever holds its stop up. PIPE is caught and does nothing; were it ignored, our
+// ended tells a person why loopd ended and returns the exit code for it.
+func ended(err error, stderr io.Writer) int {
+	if err == nil {
+		return exitDone
+	}
+	say(stderr, "loopd: %s\n", strings.TrimSuffix(err.Error(), ": "+loop.ErrInvalid.Error())) // the class is for programs
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// signals are what is asked of loopd in this way beside a stop.
+type signals struct {
+	hup   <-chan os.Signal // read the configuration again
+	again <-chan struct{}  // closed when a stop is asked for a second time
+}
+
+// catch returns a context that INT or TERM ends, and the other signals. PIPE is caught and does nothing; were it ignored, our
 // children would ignore it too.
-func catch(ctx context.Context) (_ context.Context, hup <-chan os.Signal, release func()) {
+func catch(ctx context.Context) (_ context.Context, _ signals, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stops, hups, pipes := make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1)
+	stops, hups, pipes := make(chan os.Signal, 2), make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(stops, syscall.SIGINT, syscall.SIGTERM)
 	signal.Notify(hups, syscall.SIGHUP)
 	signal.Notify(pipes, syscall.SIGPIPE)
+	again, over := make(chan struct{}), make(chan struct{})
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		select {
-		case s := <-stops:
-			signal.Stop(stops)
-			cancel(errors.New(s.String() + " signal received"))
-		case <-ctx.Done():
+		for first := true; ; first = false {
+			select {
+			case s := <-stops:
+				if !first {
+					close(again)
+					return
+				}
+				cancel(errors.New(s.String() + " signal received"))
+			case <-over:
+				return
+			}
 		}
 	})
-	return ctx, hups, func() {
-		cancel(nil)
+	return ctx, signals{hups, again}, func() {
+		close(over)
 		waiting.Wait()
+		cancel(nil)
 		for _, c := range []chan os.Signal{stops, hups, pipes} {
 			signal.Stop(c)
 		}

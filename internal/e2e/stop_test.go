@@ -119,9 +119,8 @@ func TestASecondInterruptEndsAtOnce(t *testing.T) {
 	default:
 	}
 	d.signal(syscall.SIGINT)
-	w.code(d)
-	if how, ok := d.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || how.Signal() != syscall.SIGINT {
-		t.Errorf("it ended with %v", d.cmd.ProcessState)
+	if code := w.code(d); code != 1 || !strings.Contains(lastLine(d), "second signal") {
+		t.Errorf("exit %d, and the last words:\n%s", code, lastLine(d))
 	}
 	w.start()
 	w.ends(id, "done", "")
