@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
@@ -84,10 +85,16 @@ func (h *Headless) endStarter(ctx context.Context, f *folder, c claim) (loop.Ter
 		return loop.Termination{}, err
 	}
 	tree := proc.Tree{Root: c.Identity, Cookie: l.env()}
+	before, err := tree.Living()
+	if err != nil {
+		return loop.Termination{}, err
+	}
 	killed, err := tree.End(ctx, l.grace()+starterMargin)
 	x, readErr := f.ended()
 	if readErr != nil {
 		h.o.Logger.Warn("a starter did not end its run and was killed with it", "run", f.id)
+		// What it left was killed here, or by the Deliver or Settle that saw it die: these race.
+		killed = killed || slices.ContainsFunc(before, func(id proc.Identity) bool { return id != c.Identity })
 	}
 	return loop.Termination{Found: true, Killed: killed || x.Killed}, err
 }
