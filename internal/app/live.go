@@ -20,9 +20,14 @@ type live struct {
 	settings dispatch.Settings
 }
 
-// newLive builds what a configuration asks for, or says what it lacks beside the file: a secret, a harness that is known.
+// newLive builds what a configuration asks for, or says what it lacks beside the file: a secret, a template, a harness that
+// is known.
 func (d *daemon) newLive(cfg config.Config) (*live, error) {
 	l := &live{config: cfg, settings: settings(cfg)}
+	var err error
+	if l.settings.Templates, err = templates(cfg.Routing); err != nil {
+		return nil, err
+	}
 	if cfg.Webhook.Enabled {
 		secrets, err := config.Secrets(cfg, d.env.Getenv, os.ReadFile)
 		if err != nil {

@@ -24,14 +24,6 @@ func absents() []absent {
 			`this release drives no harness but "claude"`,
 		},
 		{
-			"routing.prompt_template", func(c Config) bool { return c.Routing.PromptTemplate != "" },
-			"this release has the built-in prompt alone: leave the key out",
-		},
-		{
-			"routing.spawn_prompt_template", func(c Config) bool { return c.Routing.SpawnPromptTemplate != "" },
-			"this release has the built-in prompt alone: leave the key out",
-		},
-		{
 			"workspace.strategy", func(c Config) bool { return c.Workspace.Strategy == "worktree" },
 			`this release makes no checkouts: use "none" and name a folder in routing.spawn_workdir`,
 		},

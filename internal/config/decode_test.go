@@ -296,8 +296,6 @@ func TestRefusesWhatIsToCome(t *testing.T) {
 	for text, key := range map[string]string{
 		"routing.runner = 'tmux'":                  "routing.runner",
 		"routing.default_harness = 'codex'":        "routing.default_harness",
-		"routing.prompt_template = 'a'":            "routing.prompt_template",
-		"routing.spawn_prompt_template = 'a'":      "routing.spawn_prompt_template",
 		"workspace.strategy = 'worktree'":          "workspace.strategy",
 		"notify.command = ['a', '~b/c']":           "notify.command", // an argument is no path
 		"polling.enabled = true":                   "polling.enabled",

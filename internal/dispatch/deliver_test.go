@@ -7,6 +7,7 @@ import (
 	"github.com/loop-daemon/loop/internal/dispatch"
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/prompt"
 )
 
 func TestACommentResumesTheSession(t *testing.T) {
@@ -252,4 +253,24 @@ func TestAnActorWhoIsNoLongerListedIsNotHeard(t *testing.T) {
 		h.is(id, loop.StateDropped, loop.DropUnauthorized)
 		h.idle()
 	})
+}
+
+func TestAPromptIsInTheWordsOfTheTemplates(t *testing.T) {
+	t.Parallel()
+	parse := func(text string) *prompt.Template {
+		parsed, err := prompt.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed
+	}
+	bubble(t, func(t *testing.T, h *house) {
+		h.arrive("issues", label(15, "go", time.Now()))
+		h.told(h.only(), "Begin, please.")
+		h.only().done()
+		h.settings.Templates.Deliver = parse("More for you.")
+		h.comment(15, nth(1))
+		h.told(h.only(), "More for you.", nth(1))
+		h.only().done()
+	}, func(s *dispatch.Settings) { s.Templates.Spawn = parse("Begin, please.") })
 }

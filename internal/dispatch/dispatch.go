@@ -10,6 +10,7 @@ import (
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/item"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/prompt"
 	"github.com/loop-daemon/loop/internal/route"
 	"github.com/loop-daemon/loop/internal/session"
 	"github.com/loop-daemon/loop/internal/sys/journal"
@@ -27,6 +28,7 @@ type Settings struct {
 	Join           time.Duration   // how long the first delivery of a burst waits for company
 	Timeout        time.Duration   // of one run
 	CloseSettle    time.Duration   // how long a running turn may go on after its item closed
+	Templates      prompt.Templates
 }
 
 // Options are what a Dispatcher is made of. All fields are needed but Step, RetryBase and ProbeBase.
