@@ -29,6 +29,15 @@ func exposures(file string, cfg Config) []Warning {
 		ws = append(ws, Warning{"webhook.secret_file", fmt.Sprintf("others can read %s (mode %04o), and with the secret sign deliveries: "+
 			"chmod 600 %[1]s", secret, mode.Perm())})
 	}
+	r := cfg.Routing
+	for _, t := range []struct{ key, file string }{
+		{"routing.prompt_template", r.PromptTemplate}, {"routing.spawn_prompt_template", r.SpawnPromptTemplate},
+	} {
+		if mode := modeOf(t.file); mode&writable != 0 {
+			ws = append(ws, Warning{t.key, fmt.Sprintf("others can write %s (mode %04o), and so tell agents what to do: chmod go-w %[1]s",
+				t.file, mode.Perm())})
+		}
+	}
 	return ws
 }
 

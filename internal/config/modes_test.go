@@ -64,3 +64,24 @@ func TestExposures(t *testing.T) {
 		})
 	}
 }
+
+func TestExposedTemplates(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, news, begin := filepath.Join(dir, "loop.toml"), filepath.Join(dir, "news"), filepath.Join(dir, "begin")
+	write(t, file, "routing.authorized_users = [\"octocat\"]\nrouting.prompt_template = \"news\"\nrouting.spawn_prompt_template = \"begin\"\n")
+	for name, mode := range map[string]os.FileMode{news: 0o662, begin: 0o644} {
+		write(t, name, "Dear agent")
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	loaded, err := config.Load(config.Place{File: file}, env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "routing.prompt_template: others can write " + news + " (mode 0662), and so tell agents what to do: chmod go-w " + news
+	if len(loaded.Warnings) != 1 || loaded.Warnings[0].String() != want {
+		t.Errorf("warnings %q, want %q", loaded.Warnings, want)
+	}
+}
