@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -223,7 +224,8 @@ func (a *account) session(w loop.WorkItem, self int) {
 		a.say("No session works on %s, now or before.", w)
 		return
 	}
-	line := fmt.Sprintf("Session: %s conversation %s in %s (%s), %s", s.Harness, s.HarnessSessionID, s.Cwd, s.Runner, s.Status)
+	line := fmt.Sprintf("Session: %s conversation %s in %s (%s), %s",
+		s.Harness, cmp.Or(string(s.HarnessSessionID), "yet to be named"), s.Cwd, s.Runner, s.Status)
 	switch {
 	case s.Status == loop.StatusPaused && s.PauseReason != "":
 		line += " (" + s.PauseReason + ")"

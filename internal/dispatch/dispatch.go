@@ -45,7 +45,7 @@ type Options struct {
 	Decode func(loop.Delivery) (loop.Event, error)
 	// Settings answers with the present settings; it is asked at every step.
 	Settings func() Settings
-	// NewSessionID makes the id of a fresh conversation of a harness.
+	// NewSessionID makes the id of a fresh conversation of a harness; "" for a harness that names its conversations itself.
 	NewSessionID func(harness string) (loop.SessionID, error)
 	// Available says why a harness cannot be started by loopd, naming the way to get it; nil when it can.
 	Available func(harness string) error

@@ -43,6 +43,7 @@ type house struct {
 	settings dispatch.Settings
 	runner   *stage
 	step     func(string)
+	unnamed  bool // the harness names its conversations itself
 
 	db       *journal.DB
 	inbox    *inbox.Inbox
@@ -90,8 +91,7 @@ func (h *house) open() {
 	h.d = dispatch.New(dispatch.Options{
 		Journal: h.db, Inbox: h.inbox, Sessions: h.sessions, Items: h.items, Log: eventlog.New(h.db, slog.New(slog.DiscardHandler)), Runner: h.runner,
 		Logger: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Decode: github.Decode, Settings: func() dispatch.Settings { return h.settings },
-		NewSessionID: func(string) (loop.SessionID, error) { return loop.SessionID(uuid.NewString()), nil },
-		Available:    func(string) error { return nil }, RetryBase: time.Minute, Step: func(name string) {
+		NewSessionID: h.newSessionID, Available: func(string) error { return nil }, RetryBase: time.Minute, Step: func(name string) {
 			if h.step != nil {
 				h.step(name)
 			}
@@ -108,6 +108,13 @@ func (h *house) open() {
 		h.must(h.db.Close())
 	}
 	synctest.Wait()
+}
+
+func (h *house) newSessionID(string) (loop.SessionID, error) {
+	if h.unnamed {
+		return "", nil
+	}
+	return loop.SessionID(uuid.NewString()), nil
 }
 
 // restart stops the dispatcher as a graceful stop does, and starts another on the same state.

@@ -147,6 +147,10 @@ func (d *Dispatcher) moveAll(tx *journal.Tx, fates []fate) error {
 // once, because the conversation is to be begun in another way.
 func (d *Dispatcher) learn(ctx context.Context, t trip, out loop.Outcome) (again bool) {
 	now := time.Now()
+	if t.Session.HarnessSessionID == "" && out.SessionID != "" {
+		// Whatever became of the run, there is a conversation now, and the next try goes on with it.
+		d.updateSession(t, func(s *loop.Session) error { named(s, out.SessionID, now); return nil })
+	}
 	if out.Kind == loop.RunHeld {
 		if d.holdHarness(t.Session.Harness, out, now) {
 			d.Log.Log(ctx, loop.LogEvent{
@@ -171,6 +175,10 @@ func (d *Dispatcher) learn(ctx context.Context, t trip, out loop.Outcome) (again
 	case out.Reason == loop.FailedIDInUse && t.Fresh:
 		return d.updateSession(t, func(s *loop.Session) error { s.ConversationAt = &now; return nil })
 	case out.Kind == loop.RunDone:
+		if t.Session.HarnessSessionID == "" && out.SessionID == "" {
+			d.Logger.Warn("the harness did not name its conversation, so that the next event begins another one",
+				"item", t.item.Ref(), "harness", t.Session.Harness, "run", t.Run)
+		}
 		d.updateSession(t, func(s *loop.Session) error { handled(s, t, out, now); return nil })
 	}
 	return false
@@ -182,9 +190,27 @@ func (d *Dispatcher) renew(s *loop.Session) error {
 	if err != nil {
 		return err
 	}
-	s.PreviousSessionIDs = append(s.PreviousSessionIDs, s.HarnessSessionID)
-	s.HarnessSessionID, s.ConversationAt = id, nil
+	supersede(s, id)
+	s.ConversationAt = nil
 	return nil
+}
+
+// supersede gives a session another id, and keeps the old one, if it had any, in the record.
+func supersede(s *loop.Session, id loop.SessionID) {
+	if s.HarnessSessionID != "" {
+		s.PreviousSessionIDs = append(s.PreviousSessionIDs, s.HarnessSessionID)
+	}
+	s.HarnessSessionID = id
+}
+
+// named notes the id of the conversation that a harness told, and that there is one.
+func named(s *loop.Session, id loop.SessionID, now time.Time) {
+	if id != "" && id != s.HarnessSessionID && id.Check() == nil {
+		supersede(s, id)
+	}
+	if s.ConversationAt == nil && s.HarnessSessionID != "" {
+		s.ConversationAt = &now
+	}
 }
 
 // handled notes in a session that a run answered.
@@ -196,13 +222,7 @@ func handled(s *loop.Session, t trip, out loop.Outcome, now time.Time) {
 	if s.RepositoryID == 0 {
 		s.RepositoryID = t.repo
 	}
-	if s.ConversationAt == nil {
-		s.ConversationAt = &now
-	}
-	if out.SessionID != "" && out.SessionID != s.HarnessSessionID && out.SessionID.Check() == nil {
-		s.PreviousSessionIDs = append(s.PreviousSessionIDs, s.HarnessSessionID)
-		s.HarnessSessionID = out.SessionID
-	}
+	named(s, out.SessionID, now)
 }
 
 // remember notes a delivery that is done in a session's copy for readers.
@@ -281,13 +301,13 @@ func (d *Dispatcher) tell(ctx context.Context, t trip, out loop.Outcome, fates [
 			"err", out.Detail, "next", string(fates[0].to.State))
 	}
 	d.Log.Log(ctx, ev)
-	if out.Kind == loop.RunDone && t.Fresh && t.Session.Spawned {
+	if out.Kind == loop.RunDone && t.starts() {
 		d.Log.Log(ctx, loop.LogEvent{
 			Type: loop.LogSessionSpawned, Item: t.item, Run: t.Run, Message: "a session works on " + t.item.Ref(),
 			Fields: map[string]string{"harness": t.Session.Harness, "runner": string(t.Session.Runner)},
 		})
 	}
-	if out.Kind != loop.RunDone && (t.Fresh || t.Session.WorkItem.IsZero()) && fates[0].to.State == loop.StateFailed {
+	if out.Kind != loop.RunDone && (t.Fresh || t.starts() || t.Session.WorkItem.IsZero()) && fates[0].to.State == loop.StateFailed {
 		ev.Type = loop.LogSpawnFailed
 		d.Log.Log(ctx, ev)
 	}

@@ -154,7 +154,7 @@ func repositoryID(w loop.WorkItem, events []loop.Event) int64 {
 // render writes the prompt of a trip.
 func (d *Dispatcher) render(t trip, events []loop.Event) string {
 	set := d.Settings()
-	in := prompt.Input{Item: t.Session.WorkItem, Events: events, Spawn: t.Fresh, Retry: t.jobs[0].cut, Missed: t.Session.Missed}
+	in := prompt.Input{Item: t.Session.WorkItem, Events: events, Spawn: t.Fresh || t.starts(), Retry: t.jobs[0].cut, Missed: t.Session.Missed}
 	if cmd, err := route.ParseCommand(said(events[0]), set.Route.ControlPrefix); err == nil {
 		in.Text = cmd.Text
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/loop"
 )
 
@@ -57,7 +58,7 @@ func (d *Dispatcher) takeUp(ctx context.Context, id loop.RunID, carried []loop.D
 		return err
 	}
 	s, ok := d.Sessions.Find(run.Item)
-	if !ok || s.HarnessSessionID != run.SessionID {
+	if !ok || !carriedBy(run, s) {
 		s = loop.Session{WorkItem: run.Item, Harness: run.Harness, HarnessSessionID: run.SessionID, Runner: loop.RunnerHeadless}
 	}
 	t := trip{
@@ -81,6 +82,15 @@ func (d *Dispatcher) takeUp(ctx context.Context, id loop.RunID, carried []loop.D
 		d.tidy(l)
 	})
 	return nil
+}
+
+// carriedBy reports whether a run was one of the session. A run that began a conversation without an id may have told it
+// since.
+func carriedBy(run inbox.Run, s loop.Session) bool {
+	if run.SessionID != "" {
+		return run.SessionID == s.HarnessSessionID
+	}
+	return run.Harness == s.Harness && !s.CreatedAt.Truncate(time.Microsecond).After(run.StartedAt)
 }
 
 // tidy removes a lane that nobody works in and that holds nothing.

@@ -26,6 +26,10 @@ type trip struct {
 	repo int64 // GitHub's number of the item's repository; 0 unknown
 }
 
+// starts reports whether the trip is to start a session that loopd made. A start that failed may have begun the conversation,
+// but until that has answered once it knows nothing of the item.
+func (t trip) starts() bool { return t.Session.Spawned && t.Session.LastEventAt == nil }
+
 // carry runs the next batch of a lane, if it still has one.
 func (d *Dispatcher) carry(ctx context.Context, l *lane) {
 	t, ok := d.occupy(l, time.Now())

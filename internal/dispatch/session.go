@@ -17,6 +17,9 @@ import (
 // closed, unless r.Force, which closes that one as replaced, waits until its harness has ended, and leaves what is queued
 // to the new one. ErrExists too if another open session has the same conversation: two queues would write into it at once.
 func (d *Dispatcher) Register(ctx context.Context, r Registration) (loop.Session, []string, error) {
+	if err := r.SessionID.Check(); err != nil {
+		return loop.Session{}, nil, err
+	}
 	s, err := d.newSession(r)
 	if err != nil {
 		return loop.Session{}, nil, err
@@ -43,11 +46,9 @@ func (d *Dispatcher) Register(ctx context.Context, r Registration) (loop.Session
 	return s, warnings, nil
 }
 
+// newSession makes the record of a session. Its conversation has no id where it is yet to begin and the harness will name it.
 func (d *Dispatcher) newSession(r Registration) (loop.Session, error) {
 	set := d.Settings()
-	if err := r.SessionID.Check(); err != nil {
-		return loop.Session{}, err
-	}
 	if !filepath.IsAbs(r.Cwd) {
 		return loop.Session{}, fmt.Errorf("folder %q is not absolute: %w", r.Cwd, loop.ErrInvalid)
 	}
