@@ -152,7 +152,7 @@ func TestAHarnessThatCannotBeStarted(t *testing.T) {
 func TestAConversationThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	w.configure("[harness.claude.env]\nCLAUDETEST_STATE = \"" + w.home + "\"") // where it knows no conversation
+	w.configure("[harness.claude.env]\nAGENTTEST_STATE = \"" + w.home + "\"") // where it knows no conversation
 	w.start()
 	w.register("acme/shop#15", conversation)
 	w.ends(w.comment(15, "remember me?"), "done", "")
@@ -173,7 +173,7 @@ func TestAConversationThatIsGone(t *testing.T) {
 // Then both wait, uncounted, the hold is shown and told once; and when somebody has logged in, both are done.
 func TestAHarnessThatIsNotLoggedIn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "max_attempts = 1\n[harness.claude.env]\nCLAUDETEST_DO = \"login\"")
+	w := newWorld(t, "max_attempts = 1\n[harness.claude.env]\nAGENTTEST_DO = \"login\"")
 	w.start()
 	w.register("acme/shop#15", conversation)
 	w.register("acme/shop#16", uuid.NewString())
@@ -190,7 +190,7 @@ func TestAHarnessThatIsNotLoggedIn(t *testing.T) {
 	if all := w.events("run.held"); len(all) != 1 {
 		t.Errorf("the event log tells of the hold %d times", len(all))
 	}
-	w.configure("[harness.claude.env]\nCLAUDETEST_DO = \"\"")
+	w.configure("[harness.claude.env]\nAGENTTEST_DO = \"\"")
 	w.must("reload")
 	for _, id := range ids {
 		w.ends(id, "done", "")

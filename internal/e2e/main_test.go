@@ -12,15 +12,15 @@ import (
 
 	"github.com/loop-daemon/loop/internal/app"
 	"github.com/loop-daemon/loop/internal/cli"
-	"github.com/loop-daemon/loop/internal/harness/claudetest"
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
 )
 
 // TestMain lets this binary be each of the programs, by the name that it is started under, so that all of them run with
 // the race detector and nothing has to be built.
 func TestMain(m *testing.M) {
 	switch {
-	case claudetest.IsClaude(os.Args):
-		os.Exit(claudetest.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	case agenttest.Is(os.Args):
+		os.Exit(agenttest.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	case filepath.Base(os.Args[0]) == "loopd":
 		os.Exit(loopd())
 	case filepath.Base(os.Args[0]) == "loopctl":

@@ -14,7 +14,7 @@ import (
 // in its arguments or environment.
 func TestALargePromptIsReadFromStdinAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "join_seconds = 4\n[harness.claude.env]\nCLAUDETEST_DO = \"delay=2000\"")
+	w := newWorld(t, "join_seconds = 4\n[harness.claude.env]\nAGENTTEST_DO = \"delay=2000\"")
 	w.start()
 	w.register("acme/shop#15", conversation)
 	const token = "never-in-an-argument"

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
 )
 
 // Behavior is what the API does with the requests that come. Its zero value answers "Fake answer to turn N: PROMPT". A
@@ -31,17 +33,17 @@ type Behavior struct {
 }
 
 // with returns b as the newest prompt wants it.
-func (b Behavior) with(d directives) Behavior {
-	b.Delay = time.Duration(d.number("delay", int(b.Delay.Milliseconds()))) * time.Millisecond
-	b.ChunkDelay = time.Duration(d.number("chunk", int(b.ChunkDelay.Milliseconds()))) * time.Millisecond
-	b.Length, b.CutAfter = d.number("long", b.Length), d.number("cut", b.CutAfter)
-	if d.has("status") {
-		b.Status, b.FailFirst = d.number("status", http.StatusInternalServerError), 0
+func (b Behavior) with(d agenttest.Directives) Behavior {
+	b.Delay = time.Duration(d.Number("delay", int(b.Delay.Milliseconds()))) * time.Millisecond
+	b.ChunkDelay = time.Duration(d.Number("chunk", int(b.ChunkDelay.Milliseconds()))) * time.Millisecond
+	b.Length, b.CutAfter = d.Number("long", b.Length), d.Number("cut", b.CutAfter)
+	if d.Has("status") {
+		b.Status, b.FailFirst = d.Number("status", http.StatusInternalServerError), 0
 	}
-	if d.has("tool") {
+	if d.Has("tool") {
 		b.Tool = d["tool"]
 	}
-	if d.has("input") {
+	if d.Has("input") {
 		b.ToolInput = json.RawMessage(d["input"])
 	}
 	return b
@@ -154,7 +156,7 @@ func (a *API) messages(w http.ResponseWriter, r *http.Request) {
 	rec := asked.request()
 	rec.Session, rec.Body = r.Header.Get("X-Claude-Code-Session-Id"), string(body)
 	seq, b := a.ask(rec)
-	status := a.respond(w, r, asked, rec, seq, b.with(findDirectives(rec.Prompt)))
+	status := a.respond(w, r, asked, rec, seq, b.with(agenttest.FindDirectives(rec.Prompt)))
 	a.answered(seq, status)
 }
 

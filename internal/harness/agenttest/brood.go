@@ -1,4 +1,4 @@
-package claudetest
+package agenttest
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 )
 
 // childArg makes the stand-in a child of itself: a tool that goes on.
-const childArg = "claudetest-child"
+const childArg = "agenttest-child"
 
 // brood leaves two children behind that ignore every polite signal: a tool in a process group of its own, and a server in a
 // session of its own and with nothing of the environment by which it could be known.

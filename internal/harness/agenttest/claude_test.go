@@ -1,4 +1,4 @@
-package claudetest_test
+package agenttest_test
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loop-daemon/loop/internal/harness/claudetest"
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
 	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
 func TestMain(m *testing.M) {
-	if claudetest.IsClaude(os.Args) {
-		os.Exit(claudetest.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	if agenttest.Is(os.Args) {
+		os.Exit(agenttest.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -36,7 +36,7 @@ func resume(prompt string, env ...string) proc.Cmd {
 
 func install(t *testing.T) string {
 	t.Helper()
-	program, err := claudetest.Install(t.TempDir())
+	program, err := agenttest.Install(t.TempDir(), "claude")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,17 +46,17 @@ func install(t *testing.T) string {
 func TestRunsAreRecorded(t *testing.T) {
 	t.Parallel()
 	record, dir := filepath.Join(t.TempDir(), "runs"), t.TempDir()
-	if runs, err := claudetest.ReadRuns(record); err != nil || runs != nil {
+	if runs, err := agenttest.ReadRuns(record); err != nil || runs != nil {
 		t.Errorf("before the first run: got %v, %v", runs, err)
 	}
 	for _, prompt := range []string{"first", "second [[claude silent exit=4]]"} {
-		cmd := resume(prompt, claudetest.EnvRecord+"="+record, "COLOUR=blue")
+		cmd := resume(prompt, agenttest.EnvRecord+"="+record, "COLOUR=blue")
 		cmd.Path, cmd.Dir = install(t), dir
 		if _, err := proc.Run(t.Context(), cmd); (err != nil) != strings.Contains(prompt, "exit") {
 			t.Fatal(err)
 		}
 	}
-	runs, err := claudetest.ReadRuns(record)
+	runs, err := agenttest.ReadRuns(record)
 	if err != nil || len(runs) != 2 {
 		t.Fatalf("got %d runs, %v", len(runs), err)
 	}
@@ -65,8 +65,8 @@ func TestRunsAreRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := runs[0]
-	want := claudetest.Run{
-		PID: first.PID, Args: resume("").Args, Dir: dir, Env: []string{claudetest.EnvRecord + "=" + record, "COLOUR=blue"},
+	want := agenttest.Run{
+		PID: first.PID, Args: resume("").Args, Dir: dir, Env: []string{agenttest.EnvRecord + "=" + record, "COLOUR=blue"},
 		Prompt: "first", Began: first.Began, Ended: first.Ended,
 	}
 	first.Env = slices.DeleteFunc(first.Env, func(kv string) bool { return strings.HasPrefix(kv, "PWD=") })
@@ -123,7 +123,7 @@ func startRun(ctx context.Context, t *testing.T, prompt string) started {
 	}
 	defer stdout.Close()
 	s.child, err = proc.Start(proc.Program{
-		Path: install(t), Args: resume("").Args, Env: []string{claudetest.EnvRecord + "=" + s.record}, Stdin: stdin, Stdout: stdout,
+		Path: install(t), Args: resume("").Args, Env: []string{agenttest.EnvRecord + "=" + s.record}, Stdin: stdin, Stdout: stdout,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func startRun(ctx context.Context, t *testing.T, prompt string) started {
 		}
 		s.child.Reap()
 	})
-	await(ctx, t, func() bool { runs, err := claudetest.ReadRuns(s.record); return err == nil && len(runs) == 1 })
+	await(ctx, t, func() bool { runs, err := agenttest.ReadRuns(s.record); return err == nil && len(runs) == 1 })
 	return s
 }
 
@@ -185,7 +185,7 @@ func TestSignals(t *testing.T) {
 			if err := json.Unmarshal(text, &answer); (err != nil) != (tt.subtype == "") || answer.Subtype != tt.subtype {
 				t.Errorf("printed %q, want subtype %q", text, tt.subtype)
 			}
-			runs, err := claudetest.ReadRuns(s.record)
+			runs, err := agenttest.ReadRuns(s.record)
 			if err != nil || len(runs) != 1 || runs[0].Code != tt.code {
 				t.Errorf("got %+v, %v, want code %d", runs, err, tt.code)
 			}
