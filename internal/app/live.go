@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"os"
 	"time"
 
@@ -41,9 +40,6 @@ func (d *daemon) newLive(cfg config.Config) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := agents.Agent(cfg.Routing.DefaultHarness); err != nil {
-		return nil, fmt.Errorf("routing.default_harness: %w", err)
-	}
 	l.agents = agents
 	return l, nil
 }
@@ -56,10 +52,13 @@ func secretNames(cfg config.Config) []string {
 func programs(cfg config.Config) map[string]harness.Program {
 	out := map[string]harness.Program{}
 	for name, h := range cfg.Harness {
-		if !harness.Drives(name) {
-			continue
+		p := harness.Program{Command: h.Command, Args: h.Args, Env: h.Env}
+		if h.Declared() {
+			p.Declared = &harness.Declared{
+				Start: h.Start, Resume: h.Resume, Prompt: h.Prompt, Format: harness.Format{Output: h.Output, ID: h.ID, OK: h.OK},
+			}
 		}
-		out[name] = harness.Program{Command: h.Command, Args: h.Args, Env: h.Env}
+		out[name] = p
 	}
 	return out
 }

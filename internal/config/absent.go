@@ -1,10 +1,5 @@
 package config
 
-import (
-	"maps"
-	"slices"
-)
-
 // absent is a setting whose room is not built in this release. It is refused by name, because a setting that is accepted
 // and does nothing is worse than none. Whoever builds the room deletes the row.
 type absent struct {
@@ -18,10 +13,6 @@ func absents() []absent {
 		{
 			"routing.runner", func(c Config) bool { return c.Routing.Runner == "tmux" },
 			`this release has no tmux runner: use "headless"`,
-		},
-		{
-			"routing.default_harness", func(c Config) bool { return c.Routing.DefaultHarness != "claude" },
-			`this release drives no harness but "claude"`,
 		},
 		{
 			"workspace.strategy", func(c Config) bool { return c.Workspace.Strategy == "worktree" },
@@ -46,14 +37,6 @@ func refuseAbsent(cfg Config, p *problems) {
 	for _, a := range absents() {
 		if a.asked(cfg) {
 			p.add(a.key, "%s", a.msg)
-		}
-	}
-	builtIn := Default().Harness
-	for name, h := range cfg.Harness {
-		declares := h.Start != nil || h.Resume != nil || h.Prompt+h.Output+h.ID+h.OK != ""
-		if _, known := builtIn[name]; !known || declares {
-			p.add(join("harness", name), "this release knows %v alone, and no declared harnesses (start, resume, prompt, output, id, ok)",
-				slices.Sorted(maps.Keys(builtIn)))
 		}
 	}
 }

@@ -125,25 +125,6 @@ func checkDeliver(deliver map[string][]string, p *problems) {
 	}
 }
 
-func checkHarnesses(harnesses map[string]Harness, p *problems) {
-	builtIn := Default().Harness // another has its start and resume
-	for name, h := range harnesses {
-		key := join("harness", name)
-		if !harnessName.MatchString(name) {
-			p.add(key, "a harness's name is a lower-case word of letters, digits, - and _, 32 at most")
-			continue
-		}
-		if _, known := builtIn[name]; known {
-			p.notBlank(key+".command", h.Command)
-		}
-		for variable := range h.Env {
-			if !anyEnvName.MatchString(variable) {
-				p.add(join(key+".env", variable), "is no name of an environment variable")
-			}
-		}
-	}
-}
-
 func checkNotify(n Notify, p *problems) {
 	p.program("notify.command", n.Command)
 	for i, typ := range n.On {

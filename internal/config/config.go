@@ -130,19 +130,24 @@ type Workspace struct {
 	Copy                []string `toml:"copy"`
 }
 
-// Harness is one coding agent's command line. Start and the fields after it declare a harness that Loop does not know.
+// Harness is one coding agent's command line. Start and the fields after it declare one that Loop does not know by itself.
 type Harness struct {
 	Command string            `toml:"command" rule:"program"`
 	Args    []string          `toml:"args"`
 	Env     map[string]string `toml:"env"` // may hold secrets: shown by Redacted as names alone
 	Trust   bool              `toml:"trust"`
 
-	Start  []string `toml:"start,omitempty"`
-	Resume []string `toml:"resume,omitempty"`
-	Prompt string   `toml:"prompt,omitempty"`
-	Output string   `toml:"output,omitempty"`
-	ID     string   `toml:"id,omitempty"`
-	OK     string   `toml:"ok,omitempty"`
+	Start  []string `toml:"start,omitempty" rule:"program"`  // with {id}, {cwd} and {prompt} where they belong
+	Resume []string `toml:"resume,omitempty" rule:"program"` // the same
+	Prompt string   `toml:"prompt,omitempty"`                // stdin, arg
+	Output string   `toml:"output,omitempty"`                // json, jsonl, text
+	ID     string   `toml:"id,omitempty"`                    // names with dots between them
+	OK     string   `toml:"ok,omitempty"`                    // the same, and =VALUE
+}
+
+// Declared reports whether the harness is one that this configuration declares.
+func (h Harness) Declared() bool {
+	return h.Start != nil || h.Resume != nil || h.Prompt+h.Output+h.ID+h.OK != ""
 }
 
 // Hooks is about what loopd does through the hooks of live conversations.

@@ -294,17 +294,11 @@ func TestUnsignedOnLoopback(t *testing.T) {
 func TestRefusesWhatIsToCome(t *testing.T) {
 	t.Parallel()
 	for text, key := range map[string]string{
-		"routing.runner = 'tmux'":                  "routing.runner",
-		"routing.default_harness = 'codex'":        "routing.default_harness",
-		"workspace.strategy = 'worktree'":          "workspace.strategy",
-		"notify.command = ['a', '~b/c']":           "notify.command", // an argument is no path
-		"polling.enabled = true":                   "polling.enabled",
-		"[[polling.sources]]\nrepos = ['o/r']":     "polling.sources",
-		"harness.gemini.command = 'gemini'":        "harness.gemini",
-		"harness.claude.start = ['claude']":        "harness.claude",
-		"harness.codex.resume = []":                "harness.codex",
-		"harness.claude.output = 'json'":           "harness.claude",
-		"[harness.gemini]\nstart = []\nok = 'x.y'": "harness.gemini",
+		"routing.runner = 'tmux'":              "routing.runner",
+		"workspace.strategy = 'worktree'":      "workspace.strategy",
+		"notify.command = ['a', '~b/c']":       "notify.command", // an argument is no path
+		"polling.enabled = true":               "polling.enabled",
+		"[[polling.sources]]\nrepos = ['o/r']": "polling.sources",
 	} {
 		_, _, err := config.Decode([]byte(text), file, home)
 		e, ok := errors.AsType[*config.Error](err)
@@ -312,7 +306,7 @@ func TestRefusesWhatIsToCome(t *testing.T) {
 			t.Errorf("%s: got %v, want a refusal of %s", text, err, key)
 		}
 	}
-	accepted := "routing.runner = 'headless'\nworkspace.strategy = 'none'\npolling.enabled = false\nrouting.reactions.started = 'rocket'\n" +
+	accepted := "routing.runner = 'headless'\nrouting.default_harness = 'codex'\nrouting.prompt_template = 'a'\nworkspace.strategy = 'none'\npolling.enabled = false\nrouting.reactions.started = 'rocket'\n" +
 		"routing.announce.enabled = false\nnotify.on = []\n"
 	if _, _, err := config.Decode([]byte(accepted), file, home); err != nil {
 		t.Error(err)

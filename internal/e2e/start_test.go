@@ -29,7 +29,7 @@ func TestAStartThatCannotWorkSaysWhy(t *testing.T) {
 		{"NUL", "[daemon]\nstate_dir = \"/tmp/\x00\"\n", nil, []string{"loop.toml:2:"}},
 		{"unsigned for everybody", "[webhook]\nlisten = \":0\"\nallow_unsigned = true\n", nil, []string{"webhook.allow_unsigned"}},
 		{"contradicting argument", "[harness.claude]\nargs = [\"--resume\", \"x\"]\n", nil, []string{"harness.claude.args: --resume is what Loop itself decides\n"}},
-		{"harness that is not there yet", "[routing]\ndefault_harness = \"codex\"\n", nil, []string{"loop.toml:2:1: routing.default_harness", "claude"}},
+		{"harness that nobody declared", "[routing]\ndefault_harness = \"gemini\"\n", nil, []string{"loop.toml:2:1: routing.default_harness", "gemini"}},
 		{"no secret", "", []string{missing}, []string{"$LOOP_GH_WEBHOOK_SECRET", "webhook.enabled = false"}},
 		{"blank secret", "", []string{missing + " \n "}, []string{"$LOOP_GH_WEBHOOK_SECRET"}},
 		{"secret in another variable", "[webhook]\nsecret_env = \"NOT_SET\"\n", nil, []string{"$NOT_SET"}},

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,7 +25,7 @@ func (c *claude) Text(stdout []byte) string {
 func (c *claude) Read(x Exit) loop.Outcome {
 	a, answered := findAnswer(x.Stdout)
 	if !answered {
-		out := readSilence(x)
+		out := x.unanswered(claudeName, func() (loop.Outcome, bool) { return c.complaint(x) })
 		out.Duration, out.Killed = x.Took, x.Killed
 		return out
 	}
@@ -51,66 +50,27 @@ func readAnswer(a answer, x Exit) loop.Outcome {
 	case !*a.IsError:
 		return failed("claude ran no turn: %s", text)
 	}
-	if held, ok := readHold(a, x.At); ok {
-		held.Detail = text
-		return held
+	if out, ok := readHold(a, x.At); ok {
+		out.Detail = text
+		return out
 	}
 	if x.End == TimedOut {
-		return timedOut(x)
+		return x.timedOut(claudeName)
 	}
 	return failed("claude could not finish the turn: %s", cmp.Or(text, "it gave no reason"))
 }
 
-// readSilence reads a run that printed no answer: claude then tells the reason on stderr alone.
-func readSilence(x Exit) loop.Outcome {
-	switch x.End {
-	case Stopped:
-		return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it answered"}
-	case TimedOut:
-		return timedOut(x)
-	case CutOff:
-		return loop.Outcome{Kind: loop.RunCutOff, Detail: "cut off before it answered"}
-	}
-	said := lastLine(string(x.Stderr))
+// complaint reads what claude says on stderr alone.
+func (c *claude) complaint(x Exit) (loop.Outcome, bool) {
 	switch {
 	case x.refused(unknownSession):
-		return loop.Outcome{Kind: loop.RunLost, Detail: said}
+		return loop.Outcome{Kind: loop.RunLost}, true
 	case x.refused(usedSession):
-		return loop.Outcome{Kind: loop.RunFailed, Reason: loop.FailedIDInUse, Detail: said}
+		return loop.Outcome{Kind: loop.RunFailed, Reason: loop.FailedIDInUse}, true
 	case x.refused(notLoggedIn):
-		return loop.Outcome{Kind: loop.RunHeld, Reason: loop.HeldNotLoggedIn, Detail: said}
-	case x.Cut:
-		return failed("claude printed more than Loop keeps, and no answer in it")
-	case len(x.Stdout) > 0:
-		return failed("claude ended with %s and printed something else than an answer: %s", x.status(), oneLine(string(x.Stdout)))
-	case said != "":
-		return failed("claude ended with %s: %s", x.status(), said)
+		return held(loop.HeldNotLoggedIn)
 	}
-	return failed("claude ended with %s and printed nothing", x.status())
-}
-
-func failed(format string, args ...any) loop.Outcome {
-	return loop.Outcome{Kind: loop.RunFailed, Detail: oneLine(fmt.Sprintf(format, args...))}
-}
-
-func timedOut(x Exit) loop.Outcome {
-	return loop.Outcome{Kind: loop.RunTimeout, Detail: fmt.Sprintf("no answer within its time; claude was ended after %s", x.Took.Round(time.Second))}
-}
-
-// clean reports whether nothing is to be held against the way in which the process ended.
-func (x Exit) clean() bool { return x.End != Exited || x.Code == 0 && x.Signal == 0 }
-
-// refused reports whether the program gave up with such a complaint and did nothing.
-func (x Exit) refused(complaint *regexp.Regexp) bool {
-	return x.Code != 0 && len(x.Stdout) == 0 && complaint.Match(x.Stderr)
-}
-
-// status returns how the process ended, in words.
-func (x Exit) status() string {
-	if x.Signal != 0 {
-		return "signal " + x.Signal.String()
-	}
-	return "exit status " + strconv.Itoa(x.Code)
+	return loop.Outcome{}, false
 }
 
 var (
@@ -130,20 +90,17 @@ func readHold(a answer, at time.Time) (loop.Outcome, bool) {
 	if m := apiStatus.FindStringSubmatch(a.Result); status == 0 && m != nil {
 		status, _ = strconv.Atoi(m[1])
 	}
-	hold := func(reason string) (loop.Outcome, bool) {
-		return loop.Outcome{Kind: loop.RunHeld, Reason: reason}, true
-	}
 	switch {
 	case a.APIError == "usage_limit_reached", usageLimit.MatchString(a.Result), noCredit.MatchString(a.Result):
 		return loop.Outcome{Kind: loop.RunHeld, Reason: loop.HeldUsageLimit, Until: resetTime(a.Result, at)}, true
 	case status == 401, notLoggedIn.MatchString(a.Result):
-		return hold(loop.HeldNotLoggedIn)
+		return held(loop.HeldNotLoggedIn)
 	case status == 429:
-		return hold(loop.HeldRateLimited)
+		return held(loop.HeldRateLimited)
 	case status == 529, status == 503:
-		return hold(loop.HeldOverloaded)
+		return held(loop.HeldOverloaded)
 	case a.APIError == "connection_failed", status == 0 && noConnection.MatchString(a.Result):
-		return hold(loop.HeldUnreachable)
+		return held(loop.HeldUnreachable)
 	}
 	return loop.Outcome{}, false
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // newReal returns the real Claude Code that LOOP_CLAUDE names, with a home of its own, and the API that it talks to.
-func newReal(t *testing.T, env map[string]string, args ...string) (claude, *claudetest.API) {
+func newReal(t *testing.T, env map[string]string, args ...string) (rig, *claudetest.API) {
 	t.Helper()
 	command := os.Getenv("LOOP_CLAUDE")
 	if command == "" {
@@ -28,7 +28,8 @@ func newReal(t *testing.T, env map[string]string, args ...string) (claude, *clau
 	all := api.Env()
 	all["HOME"], all["TMPDIR"] = t.TempDir(), t.TempDir()
 	maps.Copy(all, env)
-	return claude{
+	return rig{
+		kind: kinds(t)[0],
 		agent: agent(t, harness.Options{
 			Environ: []string{"PATH=" + os.Getenv("PATH")},
 			Agents:  map[string]harness.Program{"claude": {Command: command, Args: args, Env: all}},
@@ -42,6 +43,7 @@ func TestReal(t *testing.T) {
 	t.Parallel()
 	c, _ := newReal(t, nil)
 	testConversations(t, c)
+	testClaude(t, c)
 }
 
 // Text from a stranger that names a file does not bring that file before the model, as it would unguarded.

@@ -203,7 +203,7 @@ func TestProgramIsFoundInTheAgentsPath(t *testing.T) {
 
 func TestUnknownAgents(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"cursor", "codex", "gemini", ""} {
+	for _, name := range []string{"gemini", "Claude", ""} {
 		_, err := harness.New(harness.Options{Agents: map[string]harness.Program{name: {}}})
 		if !errors.Is(err, loop.ErrInvalid) || !strings.Contains(err.Error(), `"`+name+`"`) {
 			t.Errorf("New with %q: got %v, want ErrInvalid that names it", name, err)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,60 +14,134 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loop-daemon/loop/internal/harness"
-	"github.com/loop-daemon/loop/internal/harness/claudetest"
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
-// claude is a Claude Code to be driven: the real one with an API of ours, or its stand-in.
-type claude struct {
+// rig is an agent to be driven: a real program with an API of ours, or a stand-in.
+type rig struct {
+	kind
 	agent harness.Agent
 	dir   string              // where it works
 	begun func() (int, error) // how many turns it has begun to think about
 }
 
-// newStandIn returns the stand-in, which remembers its conversations.
-func newStandIn(t *testing.T, env map[string]string) claude {
+// kind is what differs between the agents that all pass one suite.
+type kind struct {
+	name     string
+	program  string            // of the stand-in
+	declared *harness.Declared // nil: built in
+	turns    int               // that it counts for a good answer
+	text     bool              // it prints text: anything is an answer, and only its end tells that it was all
+	forgets  bool              // an unknown conversation is begun, so a lost one can only be known beforehand
+	fails    bool              // a failed turn tells the conversation's id
+	until    bool              // it says when a limit ends
+	statuses map[string]string // what the API's error statuses hold it up for; "" is a failure
+}
+
+// A declared agent tells no more of its API than a line on stderr, which is read in one way.
+var complaints = map[string]string{"400": "", "401": loop.HeldNotLoggedIn, "429": loop.HeldRateLimited}
+
+var apiStatuses = map[string]string{
+	"400": "", "401": loop.HeldNotLoggedIn, "429": loop.HeldRateLimited, "500": "", "503": loop.HeldOverloaded, "529": loop.HeldOverloaded,
+}
+
+// kinds are all agents that we know, and those that the documentation declares.
+func kinds(t *testing.T) []kind {
+	t.Helper()
+	busy := maps.Clone(apiStatuses)
+	busy["500"] = loop.HeldOverloaded
+	all := []kind{
+		{name: "claude", program: "claude", turns: 1, fails: true, until: true, statuses: apiStatuses},
+		{name: "cursor", program: "cursor-agent", forgets: true, statuses: apiStatuses},
+		{name: "codex", program: "codex", turns: 1, fails: true, until: true, statuses: busy},
+	}
+	declared := documented(t)
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		k := kind{name: name, program: name, declared: declared[name].Declared, statuses: complaints, until: true}
+		k.text = k.declared.Output == harness.OutputText
+		k.fails = name == "copilot" || name == "opencode"
+		all = append(all, k)
+	}
+	return all
+}
+
+// newStandIn returns the stand-in for an agent, which remembers its conversations.
+func newStandIn(t *testing.T, k kind, env map[string]string) rig {
 	t.Helper()
 	bin, record := t.TempDir(), filepath.Join(t.TempDir(), "runs")
-	command, err := claudetest.Install(bin)
+	command, err := agenttest.Install(bin, k.program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]string{claudetest.EnvRecord: record, claudetest.EnvState: t.TempDir()}
+	all := map[string]string{agenttest.EnvRecord: record, agenttest.EnvState: t.TempDir(), "HOME": t.TempDir()}
 	maps.Copy(all, env)
-	return claude{
-		agent: agent(t, harness.Options{Agents: map[string]harness.Program{"claude": {Command: command, Env: all}}}),
+	return rig{
+		kind:  k,
+		agent: newAgent(t, k.name, harness.Options{}, harness.Program{Command: command, Env: all, Declared: k.declared}),
 		dir:   t.TempDir(),
 		begun: func() (int, error) {
-			runs, err := claudetest.ReadRuns(record)
+			runs, err := agenttest.ReadRuns(record)
 			return len(runs), err
 		},
 	}
 }
 
-func (c claude) turn(id loop.SessionID, text string) harness.Turn {
-	return harness.Turn{Item: item, ID: id, Cwd: c.dir, Prompt: text}
+// newAgent returns one agent as the options configure it.
+func newAgent(t *testing.T, name string, o harness.Options, p harness.Program) harness.Agent {
+	t.Helper()
+	o.Agents = map[string]harness.Program{name: p}
+	set, err := harness.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := set.Agent(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (r rig) turn(id loop.SessionID, text string) harness.Turn {
+	return harness.Turn{Item: item, ID: id, Cwd: r.dir, Prompt: text}
 }
 
 // start begins a conversation and returns what came of it.
-func (c claude) start(t *testing.T, id loop.SessionID, text string) loop.Outcome {
+func (r rig) start(t *testing.T, id loop.SessionID, text string) loop.Outcome {
 	t.Helper()
-	cmd, err := c.agent.Start(c.turn(id, text))
+	cmd, err := r.agent.Start(r.turn(id, text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.agent.Read(runToEnd(t, cmd))
+	return r.agent.Read(runToEnd(t, cmd))
 }
 
 // resume goes on with a conversation.
-func (c claude) resume(t *testing.T, id loop.SessionID, text string) loop.Outcome {
+func (r rig) resume(t *testing.T, id loop.SessionID, text string) loop.Outcome {
 	t.Helper()
-	cmd, err := c.agent.Resume(c.turn(id, text))
+	cmd, err := r.agent.Resume(r.turn(id, text))
+	if errors.Is(err, loop.ErrNotFound) {
+		return loop.Outcome{Kind: loop.RunLost, Detail: err.Error()}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.agent.Read(runToEnd(t, cmd))
+	return r.agent.Read(runToEnd(t, cmd))
+}
+
+// again tries once more after a start that came to nothing, as dispatch would: it goes on with the conversation where the agent
+// named it or has it already, and else starts it again.
+func (r rig) again(t *testing.T, id loop.SessionID, out loop.Outcome, text string) loop.Outcome {
+	t.Helper()
+	if id == "" && out.SessionID != "" {
+		return r.resume(t, out.SessionID, text)
+	}
+	second := r.start(t, id, text)
+	if second.Reason == loop.FailedIDInUse {
+		return r.resume(t, id, text)
+	}
+	return second
 }
 
 func runToEnd(t *testing.T, cmd harness.Command) harness.Exit {
@@ -95,7 +170,7 @@ func run(ctx context.Context, cmd harness.Command) (harness.Exit, error) {
 func wantOutcome(t *testing.T, got, want loop.Outcome) {
 	t.Helper()
 	got.Duration, got.CostUSD = 0, 0
-	if !strings.Contains(got.Detail, want.Detail) {
+	if !strings.Contains(got.Detail, want.Detail) || got.Detail == "" {
 		t.Errorf("detail: got %q, want %q in it", got.Detail, want.Detail)
 	}
 	want.Detail = got.Detail
@@ -104,68 +179,77 @@ func wantOutcome(t *testing.T, got, want loop.Outcome) {
 	}
 }
 
-// testConversations holds Claude Code to what Loop relies on. The stand-in and the real program pass the same.
-func testConversations(t *testing.T, c claude) {
+// answered is the outcome of a turn that went well.
+func (r rig) answered(id loop.SessionID, says string) loop.Outcome {
+	if r.text {
+		id = "" // it can't be told
+	}
+	return loop.Outcome{Kind: loop.RunDone, Detail: says, SessionID: id, Turns: r.turns}
+}
+
+// testConversations holds an agent to what Loop relies on. Stand-ins and real programs pass the same.
+func testConversations(t *testing.T, r rig) {
 	t.Helper()
 	t.Run("a conversation is started and resumed", func(t *testing.T) {
 		t.Parallel()
-		id := c.agent.MintID()
-		first := c.start(t, id, "-one")
-		wantOutcome(t, first, loop.Outcome{Kind: loop.RunDone, Detail: "Fake answer to turn 1: -one", SessionID: id, Turns: 1})
-		second := c.resume(t, id, "--help")
-		wantOutcome(t, second, loop.Outcome{Kind: loop.RunDone, Detail: "Fake answer to turn 2: --help", SessionID: id, Turns: 1})
-		if second.CostUSD <= first.CostUSD {
-			t.Errorf("the cost went from %v to %v; it counts over the whole conversation", first.CostUSD, second.CostUSD)
+		id := r.agent.MintID()
+		first := r.start(t, id, "-one")
+		if id == "" {
+			id = first.SessionID
+		}
+		wantOutcome(t, first, r.answered(id, "-one"))
+		if err := id.Check(); err != nil {
+			t.Fatal(err)
+		}
+		second := r.resume(t, id, "--help")
+		wantOutcome(t, second, r.answered(id, "Fake answer to turn 2: "))
+		if !strings.Contains(second.Detail, "--help") {
+			t.Errorf("the prompt was taken for something else: %q", second.Detail)
 		}
 	})
 	t.Run("an unknown conversation is lost", func(t *testing.T) {
 		t.Parallel()
-		id := c.agent.MintID()
-		wantOutcome(t, c.resume(t, id, "hello"), loop.Outcome{Kind: loop.RunLost, Detail: "No conversation found with session ID: " + string(id)})
+		out := r.resume(t, conversation, "hello")
+		wantOutcome(t, out, loop.Outcome{Kind: loop.RunLost})
 	})
-	t.Run("a start that failed is resumed", func(t *testing.T) {
+	t.Run("a start that failed is made again", func(t *testing.T) {
 		t.Parallel()
-		id := c.agent.MintID()
-		failed := c.start(t, id, "one [[claude status=400]]")
-		wantOutcome(t, failed, loop.Outcome{Kind: loop.RunFailed, Detail: "API Error: 400", SessionID: id, Turns: 1})
-		again := c.start(t, id, "one")
-		wantOutcome(t, again, loop.Outcome{Kind: loop.RunFailed, Reason: loop.FailedIDInUse, Detail: "already in use"})
-		wantOutcome(t, c.resume(t, id, "one"), loop.Outcome{Kind: loop.RunDone, Detail: ": one", SessionID: id, Turns: 1})
+		id := r.agent.MintID()
+		out := r.start(t, id, "one [[agent status=400]]")
+		if out.Kind != loop.RunFailed || out.Reason != "" || id != "" && out.SessionID != "" && out.SessionID != id {
+			t.Errorf("the start: got %+v, want a failure of %q", out, id)
+		}
+		out = r.again(t, id, out, "one")
+		if out.Kind != loop.RunDone || !strings.Contains(out.Detail, ": one") {
+			t.Errorf("again: got %+v", out)
+		}
 	})
-	for status, reason := range map[string]string{
-		"401": loop.HeldNotLoggedIn, "429": loop.HeldRateLimited, "529": loop.HeldOverloaded, "500": "",
-	} {
+	for status, reason := range r.statuses {
 		t.Run("the API answers "+status, func(t *testing.T) {
 			t.Parallel()
-			id := c.agent.MintID()
-			want := loop.Outcome{Kind: loop.RunHeld, Reason: reason, SessionID: id, Turns: 1}
+			out := r.start(t, r.agent.MintID(), "hello [[agent status="+status+"]]")
+			want := loop.Outcome{Kind: loop.RunHeld, Reason: reason, SessionID: out.SessionID, Turns: out.Turns}
 			if reason == "" {
 				want.Kind = loop.RunFailed
 			}
-			wantOutcome(t, c.start(t, id, "hello [[claude status="+status+"]]"), want)
+			wantOutcome(t, out, want)
+			if (out.SessionID != "") != r.fails {
+				t.Errorf("the failed turn was in conversation %q", out.SessionID)
+			}
 		})
 	}
-	t.Run("a refused tool is told", func(t *testing.T) {
-		t.Parallel()
-		id := c.agent.MintID()
-		got := c.start(t, id, `go [[claude deny=Bash tool=Bash {"command":"touch made","description":"make it"}]]`)
-		wantOutcome(t, got, loop.Outcome{Kind: loop.RunDone, SessionID: id, Turns: 2, Denials: []string{"Bash"}})
-		if _, err := os.Stat(filepath.Join(c.dir, "made")); err == nil {
-			t.Error("the command was run")
-		}
-	})
 	// Not beside the others: it waits for one more turn than there were.
-	t.Run("a turn is stopped and the conversation goes on", func(t *testing.T) { testStop(t, c) })
+	t.Run("a turn is stopped and the conversation goes on", func(t *testing.T) { testStop(t, r) })
 }
 
-func testStop(t *testing.T, c claude) {
+func testStop(t *testing.T, r rig) {
 	t.Helper()
-	id := c.agent.MintID()
-	before, err := c.begun()
+	id := r.agent.MintID()
+	before, err := r.begun()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd, err := c.agent.Start(c.turn(id, "think [[claude delay=60000]]"))
+	cmd, err := r.agent.Start(r.turn(id, "think [[agent delay=60000]]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +261,7 @@ func testStop(t *testing.T, c claude) {
 		exits <- x
 	}()
 	for now := before; now == before; {
-		if now, err = c.begun(); err != nil || ctx.Err() != nil {
+		if now, err = r.begun(); err != nil || ctx.Err() != nil {
 			t.Fatal("it did not begin to think:", err, ctx.Err())
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -185,11 +269,55 @@ func testStop(t *testing.T, c claude) {
 	cancel()
 	x := <-exits
 	x.End = harness.Stopped
-	wantOutcome(t, c.agent.Read(x), loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request"})
-	wantOutcome(t, c.resume(t, id, "and now"), loop.Outcome{Kind: loop.RunDone, Detail: ": and now", SessionID: id, Turns: 1})
+	stopped := r.agent.Read(x)
+	wantOutcome(t, stopped, loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request", SessionID: stopped.SessionID})
+	out := r.again(t, id, stopped, "and now")
+	if out.Kind != loop.RunDone || !strings.Contains(out.Detail, ": and now") {
+		t.Errorf("again: got %+v", out)
+	}
 }
 
-func TestStandIn(t *testing.T) {
+func TestStandIns(t *testing.T) {
 	t.Parallel()
-	testConversations(t, newStandIn(t, nil))
+	for _, k := range kinds(t) {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			testConversations(t, newStandIn(t, k, nil))
+		})
+	}
+}
+
+// What Claude Code alone tells.
+func TestClaudeTellsMore(t *testing.T) {
+	t.Parallel()
+	testClaude(t, newStandIn(t, kinds(t)[0], nil))
+}
+
+func testClaude(t *testing.T, c rig) {
+	t.Helper()
+	t.Run("a start of a conversation that there is", func(t *testing.T) {
+		t.Parallel()
+		id := c.agent.MintID()
+		failed := c.start(t, id, "one [[claude status=400]]")
+		wantOutcome(t, failed, loop.Outcome{Kind: loop.RunFailed, Detail: "API Error: 400", SessionID: id, Turns: 1})
+		again := c.start(t, id, "one")
+		wantOutcome(t, again, loop.Outcome{Kind: loop.RunFailed, Reason: loop.FailedIDInUse, Detail: "already in use"})
+	})
+	t.Run("the cost counts over the whole conversation", func(t *testing.T) {
+		t.Parallel()
+		id := c.agent.MintID()
+		first, second := c.start(t, id, "one"), c.resume(t, id, "two")
+		if second.CostUSD <= first.CostUSD {
+			t.Errorf("the cost went from %v to %v", first.CostUSD, second.CostUSD)
+		}
+	})
+	t.Run("a refused tool is told", func(t *testing.T) {
+		t.Parallel()
+		id := c.agent.MintID()
+		got := c.start(t, id, `go [[claude deny=Bash tool=Bash {"command":"touch made","description":"make it"}]]`)
+		wantOutcome(t, got, loop.Outcome{Kind: loop.RunDone, SessionID: id, Turns: 2, Denials: []string{"Bash"}})
+		if _, err := os.Stat(filepath.Join(c.dir, "made")); err == nil {
+			t.Error("the command was run")
+		}
+	})
 }

@@ -2,8 +2,9 @@
 // in an old one, which environment it gets, and what its answers mean.
 //
 // The package starts nothing and waits for nothing. It answers a Command for a runner to host, and reads the Exit that the
-// runner saw. Three promises hold for every agent: what a stranger wrote travels on stdin and never in an argument; ids are
-// checked before they reach an argument vector; and permissions are never widened, which only the configured arguments can.
+// runner saw. Three promises hold for every agent: what a stranger wrote travels on stdin, or in an argument where the program
+// takes it no other way, and is never taken for a flag; ids are checked before they reach an argument vector; and permissions
+// are never widened, which only the configured arguments can.
 package harness
 
 import (
@@ -31,7 +32,8 @@ type Agent interface {
 	// ErrUnavailable for one that cannot run now: the program or the folder is missing.
 	Start(t Turn) (Command, error)
 
-	// Resume returns the command that continues conversation t.ID. Its errors are those of Start.
+	// Resume returns the command that continues conversation t.ID. Its errors are those of Start, and ErrNotFound for a
+	// conversation that the agent has lost, where it would not say so itself.
 	Resume(t Turn) (Command, error)
 
 	// Read says what became of a run.
@@ -48,16 +50,21 @@ type Agent interface {
 // Turn is one prompt for one conversation.
 type Turn struct {
 	Item   loop.WorkItem
-	ID     loop.SessionID
-	Cwd    string // absolute
+	ID     loop.SessionID // "" only for Start, of an agent that names its conversations itself
+	Cwd    string         // absolute
 	Prompt string
 }
 
-// check returns what would be wrong with handing the turn to a program, whichever it is.
-func (t Turn) check() error {
+// checkAll returns what would be wrong with handing the turn to a program, whichever it is.
+func (t Turn) checkAll() error {
 	if err := t.ID.Check(); err != nil {
 		return err
 	}
+	return t.check()
+}
+
+// check leaves the conversation's id out, for one that is yet to be named.
+func (t Turn) check() error {
 	if t.Prompt == "" {
 		return fmt.Errorf("no prompt for %s: %w", t.Item, loop.ErrInvalid)
 	}
@@ -81,7 +88,10 @@ type Command struct {
 	Args  []string // without the program's own name
 	Env   []string // exactly the child's environment; a runner adds LOOP_RUN
 	Dir   string
-	Stdin string // written to the program, and then closed
+	Stdin string // the prompt, written to the program, which is then closed; "" when it is among the arguments
+
+	// Format is how a declared agent answers, for a host that can't ask the agent: see Complete. Nil for others.
+	Format *Format
 }
 
 // End says why a process is no longer there.

@@ -4,13 +4,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/loop-daemon/loop/internal/harness/claudetest"
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
 )
 
-// The test binary is also the stand-in for Claude Code that its tests start.
+// The test binary is also every stand-in that its tests start.
 func TestMain(m *testing.M) {
-	if claudetest.IsClaude(os.Args) {
-		os.Exit(claudetest.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	if agenttest.Is(os.Args) {
+		os.Exit(agenttest.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }

@@ -8,10 +8,11 @@ import (
 )
 
 // Claude Code says when a limit ends as "resets 10:33am (UTC)", "resets Dec 2, 4:09pm (Europe/Berlin)" or "resets Jan 15,
-// 2027, 3pm (UTC)"; older versions as "limit reached|1764500000".
+// 2027, 3pm (UTC)"; older versions as "limit reached|1764500000". Codex says "try again at 12:00 PM" or "try again at Dec 2nd,
+// 2026 7:33 PM".
 var (
-	resetClock = regexp.MustCompile(`(?i)\bresets (?:at |on )?` +
-		`(?:([a-z]{3}) (\d{1,2}),? (?:(\d{4}),? )?(?:at )?)?` +
+	resetClock = regexp.MustCompile(`(?i)\b(?:resets|try again) (?:at |on )?` +
+		`(?:([a-z]{3}) (\d{1,2})(?:st|nd|rd|th)?,? (?:(\d{4}),? )?(?:at )?)?` +
 		`(\d{1,2})(?::(\d{2}))? ?([ap]m)(?: \(([A-Za-z0-9_+/-]+)\))?`)
 	resetEpoch = regexp.MustCompile(`\|(\d{10})\b`)
 )

@@ -19,9 +19,10 @@ type Options struct {
 
 // Program is how the configuration wants an agent to be started.
 type Program struct {
-	Command string            // a name to be found in the agent's PATH, or an absolute path; "" is the agent's usual name
-	Args    []string          // added to every start
-	Env     map[string]string // added to the agent's environment
+	Command  string            // a name to be found in the agent's PATH, or an absolute path; "" is the agent's usual name
+	Args     []string          // added to every start
+	Env      map[string]string // added to the agent's environment
+	Declared *Declared         // of an agent that this loopd does not know by itself
 }
 
 // Set holds the agents of one configuration. It never changes.
@@ -29,8 +30,8 @@ type Set struct {
 	agents map[string]Agent
 }
 
-// New returns the agents that the options name. The error is ErrInvalid for an agent that this loopd does not know and for
-// arguments that contradict what Loop passes itself.
+// New returns the agents that the options name. The error is ErrInvalid for an agent that this loopd does not know and that
+// is not declared, and for arguments that contradict what Loop passes itself.
 func New(o Options) (*Set, error) {
 	s := &Set{agents: make(map[string]Agent, len(o.Agents))}
 	for _, name := range slices.Sorted(maps.Keys(o.Agents)) {
@@ -43,15 +44,24 @@ func New(o Options) (*Set, error) {
 	return s, nil
 }
 
-// Drives reports whether this loopd can drive the agent of that name. The configuration names more than that.
-func Drives(name string) bool { return name == claudeName }
-
 func newAgent(name string, p Program, o Options) (Agent, error) {
-	if !Drives(name) {
-		return nil, unknown(name, []string{claudeName})
+	switch {
+	case p.Declared != nil && slices.Contains(builtIn(), name):
+		return nil, fmt.Errorf("harness %q is built in and can't be declared: %w", name, loop.ErrInvalid)
+	case p.Declared != nil:
+		return newDeclared(name, p, o)
+	case name == claudeName:
+		return newClaude(p, o)
+	case name == cursorName:
+		return newCursor(p, o)
+	case name == codexName:
+		return newCodex(p, o)
 	}
-	return newClaude(p, newEnviron(o, p.Env, claudeEnv))
+	return nil, unknown(name, builtIn())
 }
+
+// builtIn are the names of the agents that need no declaration.
+func builtIn() []string { return []string{claudeName, codexName, cursorName} }
 
 // Agent returns the agent of that name. The error is ErrInvalid and names those that there are.
 func (s *Set) Agent(name string) (Agent, error) {

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -13,7 +14,7 @@ const detailLength = 300
 func oneLine(text string) string {
 	var b strings.Builder
 	blank, n := false, 0
-	for _, r := range text {
+	for _, r := range uncolored(text[:min(len(text), 100*detailLength)]) {
 		switch {
 		case unicode.IsSpace(r):
 			blank = n > 0
@@ -34,8 +35,20 @@ func oneLine(text string) string {
 	return b.String()
 }
 
+var colors = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
+
+// uncolored returns text without what colors it in a terminal.
+func uncolored(text string) string { return colors.ReplaceAllString(text, "") }
+
 // lastLine returns the last line of text that says something: programs warn first and fail last.
 func lastLine(text string) string {
-	text = strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
-	return oneLine(text[strings.LastIndexByte(text, '\n')+1:])
+	says := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for {
+		text = strings.TrimRightFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+		at := strings.LastIndexByte(text, '\n') + 1
+		if at == 0 || strings.ContainsFunc(text[at:], says) {
+			return oneLine(text[at:])
+		}
+		text = text[:at]
+	}
 }

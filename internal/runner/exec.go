@@ -120,15 +120,19 @@ func (s *starter) host(ctx context.Context) (exit, error) {
 }
 
 func (s *starter) start() (*proc.Child, error) {
-	prompt, err := s.root.Open(promptFile)
-	if err != nil {
-		return nil, err
-	}
-	child, err := proc.Start(proc.Program{
+	program := proc.Program{
 		Path: s.launch.Path, Args: s.launch.Args, Env: append(os.Environ(), s.launch.env()), Dir: s.launch.Dir,
-		Stdin: prompt, Stdout: s.stdout.in, Stderr: s.stderr.in,
-	})
-	_ = prompt.Close()
+		Stdout: s.stdout.in, Stderr: s.stderr.in,
+	}
+	if !s.launch.PromptInArgs {
+		prompt, err := s.root.Open(promptFile)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = prompt.Close() }()
+		program.Stdin = prompt
+	}
+	child, err := proc.Start(program)
 	s.stdout.flow()
 	s.stderr.flow()
 	return child, err
@@ -173,21 +177,10 @@ func (s *starter) watch(ctx context.Context, child *proc.Child) end {
 	}
 }
 
-// answered says whether what the program printed is a whole answer. What that is does not depend on the configuration, which
-// a starter does not read.
+// answered says whether what the program printed is a whole answer. It does not depend on the configuration, which a starter
+// does not read.
 func (s *starter) answered() bool {
-	printed := s.stdout.recent()
-	if len(printed) == 0 {
-		return false
-	}
-	agents, err := harness.New(harness.Options{Agents: map[string]harness.Program{s.launch.Harness: {}}})
-	if err != nil {
-		s.note(err)
-		return false
-	}
-	agent, err := agents.Agent(s.launch.Harness)
-	s.note(err)
-	return err == nil && agent.Complete(printed)
+	return harness.Complete(s.launch.Harness, s.launch.Format, s.stdout.recent())
 }
 
 // end ends the program, if it has not ended, and everything that it left behind. It says whether KILL was needed.

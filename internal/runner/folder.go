@@ -33,19 +33,21 @@ const (
 
 // launch is what a starter is to run. The environment is not in it: the starter has it.
 type launch struct {
-	Item          string         `json:"item"`
-	Harness       string         `json:"harness"`
-	SessionID     loop.SessionID `json:"sessionId"`
-	Fresh         bool           `json:"fresh"`
-	Path          string         `json:"path"`
-	Args          []string       `json:"args"`
-	Dir           string         `json:"cwd"`
-	Cookie        string         `json:"cookie"` // the value of LOOP_RUN
-	TimeoutMS     int64          `json:"timeoutMs"`
-	GraceMS       int64          `json:"graceMs"`
-	AnswerGraceMS int64          `json:"answerGraceMs"`
-	OutputLimit   int64          `json:"outputLimit"`
-	CreatedAt     time.Time      `json:"createdAt"`
+	Item          string          `json:"item"`
+	Harness       string          `json:"harness"`
+	SessionID     loop.SessionID  `json:"sessionId"`
+	Fresh         bool            `json:"fresh"`
+	Path          string          `json:"path"`
+	Args          []string        `json:"args"`
+	Dir           string          `json:"cwd"`
+	Cookie        string          `json:"cookie"`                 // the value of LOOP_RUN
+	PromptInArgs  bool            `json:"promptInArgs,omitempty"` // so nothing goes to standard input
+	Format        *harness.Format `json:"format,omitempty"`       // of the answer, where the harness alone does not tell
+	TimeoutMS     int64           `json:"timeoutMs"`
+	GraceMS       int64           `json:"graceMs"`
+	AnswerGraceMS int64           `json:"answerGraceMs"`
+	OutputLimit   int64           `json:"outputLimit"`
+	CreatedAt     time.Time       `json:"createdAt"`
 }
 
 // env is the entry of the environment that every process of the run inherits.
@@ -157,11 +159,11 @@ func (h *Headless) prepare(ho loop.Handover, cmd harness.Command) (*folder, erro
 	}
 	l := launch{
 		Item: ho.Session.WorkItem.Ref(), Harness: ho.Session.Harness, SessionID: ho.Session.HarnessSessionID, Fresh: ho.Fresh,
-		Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir,
+		Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, PromptInArgs: cmd.Stdin == "", Format: cmd.Format,
 		Cookie: string(ho.Run) + "." + rand.Text(), TimeoutMS: ho.Timeout.Milliseconds(), GraceMS: h.o.Grace.Milliseconds(),
 		AnswerGraceMS: h.o.AnswerGrace.Milliseconds(), OutputLimit: h.o.OutputLimit, CreatedAt: time.Now().UTC(),
 	}
-	err = atomicfile.Write(f.root, promptFile, []byte(cmd.Stdin), 0o600)
+	err = atomicfile.Write(f.root, promptFile, []byte(ho.Prompt), 0o600)
 	if err == nil {
 		err = f.write(launchFile, l)
 	}

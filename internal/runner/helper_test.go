@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/loop-daemon/loop/internal/harness"
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/sys/proc"
@@ -28,6 +29,9 @@ const conversation = "3f9a1c52-8f0e-4a55-9d6b-0d6b2f6f2a11"
 
 // TestMain makes the test binary every program of these tests: loopd itself, its starter, and the agent.
 func TestMain(m *testing.M) {
+	if agenttest.Is(os.Args) {
+		os.Exit(agenttest.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	}
 	if len(os.Args) > 1 {
 		time.AfterFunc(2*time.Minute, func() { os.Exit(99) }) // whatever a test forgets
 		switch os.Args[1] {

@@ -73,7 +73,10 @@ func New(o Options) (*Headless, error) {
 // ends first the run goes on and the outcome is RunDetached.
 func (h *Headless) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 	cmd, err := h.command(ho)
-	if err != nil {
+	switch {
+	case errors.Is(err, loop.ErrNotFound):
+		return loop.Outcome{Kind: loop.RunLost, Detail: err.Error()}
+	case err != nil:
 		return unreached(err)
 	}
 	if ctx.Err() != nil {

@@ -107,7 +107,7 @@ func (t *transcript) showRun(id loop.RunID, follow bool) error {
 // covers says whether a run is the session's: of its conversation, or of its item since it was made.
 func (t *transcript) covers(l launch) bool {
 	return strings.EqualFold(l.Item, t.session.WorkItem.Ref()) &&
-		(l.SessionID == t.session.HarnessSessionID || !l.CreatedAt.Before(t.session.CreatedAt))
+		(l.SessionID != "" && l.SessionID == t.session.HarnessSessionID || !l.CreatedAt.Before(t.session.CreatedAt))
 }
 
 // ending is what a transcript shows of a run beside its prompt, and whether that is all there will be.
