@@ -12,13 +12,17 @@ FUZZTIME ?= 10s
 CLAUDE_VERSION = 2.1.332
 CLAUDE_DIR := $(CACHE)/claude-$(CLAUDE_VERSION)
 CLAUDE  := $(CLAUDE_DIR)/node_modules/.bin/claude
+# The Codex that the tests are run with.
+CODEX_VERSION = 0.171.0
+CODEX_DIR := $(CACHE)/codex-$(CODEX_VERSION)
+CODEX   := $(CODEX_DIR)/node_modules/.bin/codex
 # Who answers in the demonstration: demo, or claude.
 HARNESS ?= demo
 # What the API may not break: a commit.
 BASE    ?= main
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo install test e2e e2e-claude fuzz bench scenarios generate lint fmt check \
+.PHONY: help build demo install test e2e e2e-claude e2e-codex fuzz bench scenarios generate lint fmt check \
 	vet fix-check generate-check breaking need-go need-cc
 
 help: ## list the targets
@@ -51,6 +55,9 @@ e2e: need-go need-cc ## run only the whole-program tests, each time anew
 e2e-claude: $(CLAUDE) need-go need-cc ## run the tests with the real Claude Code, from npm, and a model API of our own
 	LOOP_CLAUDE=$(CLAUDE) $(GO) test -race -shuffle=on -count=1 -timeout 15m -p 1 -parallel 2 -run '^TestReal' \
 		$$(grep -rl --include='*_test.go' '^func TestReal' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+
+e2e-codex: $(CODEX) need-go need-cc ## run the tests with the real Codex, from npm, and a model API of our own
+	LOOP_CODEX=$(CODEX) $(GO) test -race -count=1 -timeout 15m -parallel 2 -run '^TestRealCodex' ./internal/harness
 
 fuzz: need-go ## give each fuzz target FUZZTIME (10s)
 	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal | sed 's/:func /:/' | sort | \
@@ -122,6 +129,13 @@ $(CLAUDE):
 	npm install --prefix $(CLAUDE_DIR).new --no-audit --no-fund @anthropic-ai/claude-code@$(CLAUDE_VERSION)
 	@$(CLAUDE_DIR).new/node_modules/.bin/claude --version
 	@mv $(CLAUDE_DIR).new $(CLAUDE_DIR)
+
+$(CODEX):
+	@npm --version >/dev/null 2>&1 || { echo "npm is missing, which installs Codex: install Node.js 22 or later (nodejs.org)" >&2; exit 1; }
+	@rm -rf $(CODEX_DIR) $(CODEX_DIR).new
+	npm install --prefix $(CODEX_DIR).new --no-audit --no-fund @openai/codex@$(CODEX_VERSION)
+	@$(CODEX_DIR).new/node_modules/.bin/codex --version
+	@mv $(CODEX_DIR).new $(CODEX_DIR)
 
 need-go:
 	@$(GO) version >/dev/null 2>&1 || { echo "Go is missing: install 1.26 or later (go.dev/dl)" >&2; exit 1; }

@@ -62,7 +62,7 @@ var rooms = []struct {
 	// For tests and the demonstration alone: no row above names these.
 	{"github/githubtest", "loop github sys/*", "it imitates GitHub, which does not know Loop"},
 	{"harness/agenttest", "sys/*", "it imitates agents, which do not know Loop"},
-	{"harness/claudetest", "harness/agenttest", "these imitate what agents talk to, which does not know Loop"},
+	{"harness/claudetest harness/codextest", "harness/agenttest", "these imitate what agents talk to, which does not know Loop"},
 	{"demo", "loop harness harness/claudetest github/githubtest sys/*", "the demonstration does what a person can: ask loopctl, or read the files that people read"},
 	{"e2e", "app cli github/githubtest harness/claudetest harness/agenttest loop proto/loop/v1 config sys/*", "whole-program tests see what a person sees: the programs and the socket"},
 }
