@@ -10,6 +10,7 @@ type Handover struct {
 	Run     RunID
 	Session Session
 	Fresh   bool   // start a conversation under Session.HarnessSessionID; else resume it
+	Title   string // one line of ours for people: what it is about
 	Prompt  string // whole, safe text
 	Timeout time.Duration
 }

@@ -1,0 +1,77 @@
+package loop
+
+import (
+	"regexp"
+	"time"
+)
+
+// HookEvent is what a hook of a harness tells about a conversation that is live somewhere.
+type HookEvent string
+
+// What hooks tell. Each harness has names of its own for these.
+const (
+	HookStart   HookEvent = "start"   // the conversation is live: begun, resumed, or cleared and so another one
+	HookPrompt  HookEvent = "prompt"  // a prompt was accepted; while a turn runs, that is when it was queued
+	HookStop    HookEvent = "stop"    // the turn ended
+	HookFailure HookEvent = "failure" // the turn ended with an error of the API
+	HookWaiting HookEvent = "waiting" // it waits for a person: a permission, a question
+	HookEnd     HookEvent = "end"     // the program leaves the conversation
+)
+
+// Report is what one call of a hook told. It never carries what a prompt said, only the runs that are named in it.
+type Report struct {
+	Event     HookEvent
+	Item      WorkItem  // from LOOP_WORK_ITEM; zero where the program was not told
+	Harness   string    // the name that sessions call it by
+	SessionID SessionID // as the harness told it
+	Launch    string    // LOOP_LAUNCH: which start of a pane of ours; "" elsewhere
+	Run       RunID     // of LOOP_RUN: a headless run of ours; "" elsewhere
+	PID       int       // of the harness's process, where it tells; 0 unknown
+	Source    string    // of a start: startup, resume, clear, compact, fork; of an end: why
+	Detail    string    // of a wait: what for, one line
+	Runs      []RunID   // of a prompt: the runs whose token stands in it, in order
+	Cwd       string
+	At        time.Time
+}
+
+// Turn says what a live conversation is doing.
+type Turn string
+
+// What a live conversation can be doing.
+const (
+	TurnUnknown Turn = ""        // nobody told yet
+	TurnIdle    Turn = "idle"    // its prompt is free
+	TurnBusy    Turn = "busy"    // a turn runs
+	TurnWaiting Turn = "waiting" // for a person's decision
+)
+
+// Presence says where a conversation is live and what it does there, as its hooks told.
+type Presence struct {
+	Harness   string
+	SessionID SessionID
+	Launch    string // of a pane of ours; "" a person's own terminal
+	PID       int    // of the harness's process; 0 unknown
+	Turn      Turn
+	Since     time.Time // of Turn
+	Detail    string    // what TurnWaiting waits for
+	Waker     bool      // a wake hook waits for an event now
+}
+
+// Token is the mark by which a prompt of ours is known again: in a terminal, in what a hook reports, in a transcript. It stands
+// in the first line of a prompt that is handed to a live conversation.
+func (id RunID) Token() string { return "[loop " + string(id) + "]" }
+
+var tokenPattern = regexp.MustCompile(`\[loop ([0-9]{8}-[0-9]{6}-[0-9]{3}-[a-z0-9]{6})\]`)
+
+// FindTokens returns the runs whose tokens stand in a text, in order, each once.
+func FindTokens(text string) []RunID {
+	var ids []RunID
+	seen := map[RunID]bool{}
+	for _, m := range tokenPattern.FindAllStringSubmatch(text, -1) {
+		if id := RunID(m[1]); !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
