@@ -68,6 +68,10 @@ func (t Turn) check() error {
 	if t.Prompt == "" {
 		return fmt.Errorf("no prompt for %s: %w", t.Item, loop.ErrInvalid)
 	}
+	return t.checkPlace()
+}
+
+func (t Turn) checkPlace() error {
 	if !filepath.IsAbs(t.Cwd) {
 		return fmt.Errorf("working folder %q of %s is not an absolute path: %w", t.Cwd, t.Item, loop.ErrInvalid)
 	}

@@ -1,0 +1,4 @@
+package harness
+
+// utf8Locale is one that every machine has.
+const utf8Locale = "en_US.UTF-8"
