@@ -47,7 +47,7 @@ const (
 // Dispatcher is what the services ask of dispatch.Dispatcher.
 type Dispatcher interface {
 	Register(ctx context.Context, r dispatch.Registration) (loop.Session, []string, error)
-	Close(ctx context.Context, w loop.WorkItem, wait bool) (dispatch.CloseResult, error)
+	Close(ctx context.Context, w loop.WorkItem, terminal loop.TerminalWish, wait bool) (dispatch.CloseResult, error)
 	Pause(ctx context.Context, w loop.WorkItem) (dispatch.PauseResult, error)
 	Resume(ctx context.Context, w loop.WorkItem) (dispatch.ResumeResult, error)
 	Redeliver(ctx context.Context, id loop.DeliveryID, force bool) (loop.Delivery, error)

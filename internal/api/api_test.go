@@ -49,7 +49,7 @@ func (o *orders) Register(_ context.Context, r dispatch.Registration) (loop.Sess
 	return loop.Session{WorkItem: r.Item, Harness: r.Harness, Status: loop.StatusActive}, o.warnings, o.err
 }
 
-func (o *orders) Close(_ context.Context, _ loop.WorkItem, wait bool) (dispatch.CloseResult, error) {
+func (o *orders) Close(_ context.Context, _ loop.WorkItem, _ loop.TerminalWish, wait bool) (dispatch.CloseResult, error) {
 	o.closed = append(o.closed, wait)
 	return o.close, o.err
 }

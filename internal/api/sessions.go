@@ -105,7 +105,7 @@ func (s *sessions) Close(ctx context.Context, req *loopv1.CloseRequest) (*loopv1
 	if err != nil {
 		return nil, err
 	}
-	res, err := s.o.Dispatcher.Close(ctx, w, !req.GetNoWait())
+	res, err := s.o.Dispatcher.Close(ctx, w, loop.TerminalAsConfigured, !req.GetNoWait())
 	if err != nil {
 		return nil, err
 	}

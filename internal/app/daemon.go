@@ -151,7 +151,7 @@ func (d *daemon) build() error {
 	d.dispatch = dispatch.New(dispatch.Options{
 		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Runner: d.runs, Logger: d.log,
 		Decode: github.Decode, Settings: func() dispatch.Settings { return d.live.Load().settings },
-		NewSessionID: d.newSessionID, Available: d.available,
+		NewSessionID: d.newSessionID, Place: d.place, Available: d.available,
 		RetryBase: d.env.RetryBase, ProbeBase: d.env.ProbeBase, Step: d.env.Step,
 	})
 	if d.loaded.Config.Webhook.Enabled {

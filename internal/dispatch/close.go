@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,22 +20,25 @@ const kindClose = "close"
 
 // closeBody is the body of such a delivery.
 type closeBody struct {
-	WorkItem string           `json:"workItem"`
-	Reason   loop.CloseReason `json:"reason"`
+	WorkItem string            `json:"workItem"`
+	Reason   loop.CloseReason  `json:"reason"`
+	Terminal loop.TerminalWish `json:"terminal,omitempty"`
 }
 
 // Close ends the session of an item for good. Its close is a delivery, so it is finished after a crash too. With wait, Close
-// returns once the harness is gone, or with ctx; without, once the close is accepted.
-func (d *Dispatcher) Close(ctx context.Context, w loop.WorkItem, wait bool) (CloseResult, error) {
-	return d.end(ctx, w, loop.CloseManual, wait)
+// returns once the harness is gone, or with ctx; without, once the close is accepted. Terminal overrules for this once what
+// the configuration says of the session's terminal.
+func (d *Dispatcher) Close(ctx context.Context, w loop.WorkItem, terminal loop.TerminalWish, wait bool) (CloseResult, error) {
+	return d.end(ctx, w, closeBody{Reason: loop.CloseManual, Terminal: terminal}, wait)
 }
 
-func (d *Dispatcher) end(ctx context.Context, w loop.WorkItem, reason loop.CloseReason, wait bool) (CloseResult, error) {
+func (d *Dispatcher) end(ctx context.Context, w loop.WorkItem, how closeBody, wait bool) (CloseResult, error) {
 	s, err := d.openSession(w)
 	if err != nil {
 		return CloseResult{}, err
 	}
-	body, err := json.Marshal(closeBody{s.WorkItem.Ref(), reason})
+	how.WorkItem = s.WorkItem.Ref()
+	body, err := json.Marshal(how)
 	if err != nil {
 		return CloseResult{}, err
 	}
@@ -78,7 +82,7 @@ func commandDecision(del loop.Delivery) (loop.Decision, error) {
 	}
 	return loop.Decision{
 		Kind: loop.Close, Reason: "by hand", Item: w, Refs: []loop.WorkItem{w},
-		Closures: []loop.Closure{{Item: w, Reason: body.Reason, ClosedAt: del.ReceivedAt}},
+		Closures: []loop.Closure{{Item: w, Reason: body.Reason, ClosedAt: del.ReceivedAt, Terminal: body.Terminal}},
 	}, nil
 }
 
@@ -94,7 +98,7 @@ func (d *Dispatcher) closing(ctx context.Context, del loop.Delivery) {
 			return
 		}
 		d.Logger.Warn("a close is not finished and is tried again", "delivery", del.ID, "item", del.Item.Ref(), "err", err)
-		sleep(ctx, nil, time.Now().Add(wait))
+		sleep(ctx, time.Now().Add(wait))
 	}
 }
 
@@ -112,6 +116,7 @@ func (d *Dispatcher) closeAll(ctx context.Context, del loop.Delivery) (CloseResu
 		total.HarnessEnded = total.HarnessEnded || res.HarnessEnded
 		total.Killed = total.Killed || res.Killed
 		total.Dropped += res.Dropped
+		total.Retained = cmp.Or(total.Retained, res.Retained)
 	}
 	err := d.Journal.Write(ctx, func(tx *journal.Tx) error {
 		return d.Inbox.Move(tx, del.ID, inbox.Transition{State: loop.StateDone})
@@ -146,19 +151,43 @@ func (d *Dispatcher) closeOne(ctx context.Context, del loop.Delivery, c loop.Clo
 	if !open && s.Ending == loop.EndingNone {
 		return res, nil
 	}
-	res.HarnessEnded, res.Killed = ended.Found, ended.Killed
-	if ended.Found {
-		d.Log.Log(ctx, loop.LogEvent{
-			Type: loop.LogHarnessTerminated, Item: s.WorkItem, Delivery: del.ID, Message: "the harness of " + s.WorkItem.Ref() + " was ended",
-			Fields: map[string]string{"killed": strconv.FormatBool(ended.Killed)},
-		})
+	host, err := d.Runner.End(ctx, s, loop.Wish{Settle: d.settleLeft(s), Terminal: c.Terminal})
+	if err != nil {
+		return CloseResult{}, fmt.Errorf("end the harness of %s: %w", s.WorkItem, err)
 	}
+	res.HarnessEnded, res.Killed, res.Retained = ended.Found || host.Found, ended.Killed || host.Killed, host.Retained
+	d.tellEnded(ctx, del, s, res)
 	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error { s.Ending = loop.EndingNone; return nil })
 	if err != nil {
 		return CloseResult{}, err
 	}
 	res.Session.Ending = loop.EndingNone
 	return res, nil
+}
+
+// settleLeft is what is left of the time that a running turn gets after its session was closed.
+func (d *Dispatcher) settleLeft(s loop.Session) time.Duration {
+	if s.ClosedAt == nil {
+		return 0
+	}
+	return max(0, time.Until(s.ClosedAt.Add(d.Settings().CloseSettle)))
+}
+
+// tellEnded writes to the event log what the end of a session ended and what it leaves.
+func (d *Dispatcher) tellEnded(ctx context.Context, del loop.Delivery, s loop.Session, res CloseResult) {
+	if res.HarnessEnded {
+		d.Log.Log(ctx, loop.LogEvent{
+			Type: loop.LogHarnessTerminated, Item: s.WorkItem, Delivery: del.ID, Message: "the harness of " + s.WorkItem.Ref() + " was ended",
+			Fields: map[string]string{"killed": strconv.FormatBool(res.Killed)},
+		})
+	}
+	if res.Retained != "" {
+		d.Log.Log(ctx, loop.LogEvent{
+			Type: loop.LogSessionRetained, Item: s.WorkItem, Delivery: del.ID,
+			Message: "the terminal of " + s.WorkItem.Ref() + " stays as a record: loopctl attach " + s.WorkItem.Ref(),
+			Fields:  map[string]string{"tmux_target": res.Retained},
+		})
+	}
 }
 
 // closeRecord closes the record of an item's session, if that is open and older than the close, and says whether it was.

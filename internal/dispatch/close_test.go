@@ -99,13 +99,13 @@ func TestCloseByHandWaitsForTheHarness(t *testing.T) {
 		h.comment(15, nth(1))
 		h.only()
 		h.comment(15, nth(2))
-		res, err := h.d.Close(t.Context(), shop15, true)
+		res, err := h.d.Close(t.Context(), shop15, loop.TerminalAsConfigured, true)
 		h.must(err)
 		if !res.HarnessEnded || res.Dropped != 1 || res.Session.CloseReason != loop.CloseManual {
 			t.Errorf("close says %+v", res)
 		}
 		h.idle()
-		_, err = h.d.Close(t.Context(), shop15, true)
+		_, err = h.d.Close(t.Context(), shop15, loop.TerminalAsConfigured, true)
 		h.fails(err, loop.ErrNotFound)
 	})
 }
@@ -116,7 +116,7 @@ func TestAnAgentThatClosesItsOwnSessionIsAnsweredAtOnce(t *testing.T) {
 		h.register(shop15)
 		turn := h.comment(15, nth(1))
 		run := h.only()
-		_, err := h.d.Close(t.Context(), shop15, false)
+		_, err := h.d.Close(t.Context(), shop15, loop.TerminalAsConfigured, false)
 		h.must(err)
 		synctest.Wait()
 		if run.terminated.Load() {
@@ -210,7 +210,7 @@ func TestACloseThatCannotWaitSaysThatItGoesOn(t *testing.T) {
 		h.only()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := h.d.Close(ctx, shop15, true)
+		_, err := h.d.Close(ctx, shop15, loop.TerminalAsConfigured, true)
 		h.fails(err, loop.ErrUnavailable)
 		time.Sleep(time.Minute)
 		h.idle()

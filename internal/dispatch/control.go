@@ -75,7 +75,7 @@ func (d *Dispatcher) controlling(ctx context.Context, del loop.Delivery) {
 			return
 		}
 		d.Logger.Warn("a command is not carried out and is tried again", "delivery", del.ID, "item", del.Item.Ref(), "err", err)
-		sleep(ctx, nil, time.Now().Add(wait))
+		sleep(ctx, time.Now().Add(wait))
 	}
 }
 

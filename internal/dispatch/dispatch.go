@@ -47,6 +47,9 @@ type Options struct {
 	Settings func() Settings
 	// NewSessionID makes the id of a fresh conversation of a harness; "" for a harness that names its conversations itself.
 	NewSessionID func(harness string) (loop.SessionID, error)
+	// Place says where a session's harness will be hosted: the target of its terminal, "" where it has none. The error is
+	// ErrInvalid for what cannot be, and ErrUnavailable for what is not there now.
+	Place func(w loop.WorkItem, harness string, kind loop.RunnerKind) (target string, err error)
 	// Available says why a harness cannot be started by loopd, naming the way to get it; nil when it can.
 	Available func(harness string) error
 

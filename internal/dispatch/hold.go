@@ -1,12 +1,9 @@
 package dispatch
 
 import (
-	"context"
 	"time"
 
-	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/loop"
-	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
 // lastProbe is the longest wait before a held harness is probed, where it does not name a time.
@@ -50,28 +47,6 @@ func (d *Dispatcher) holdHarness(harness string, out loop.Outcome, now time.Time
 	}
 	h.probing = false
 	return news
-}
-
-// markHeld writes that deliveries wait for their harness.
-func (d *Dispatcher) markHeld(ctx context.Context, jobs []*job) {
-	err := d.Journal.Write(ctx, func(tx *journal.Tx) error {
-		for _, j := range jobs {
-			to := inbox.Transition{State: loop.StateWaiting, Reason: loop.WaitHarness, Attempts: j.attempts}
-			if err := d.Inbox.Move(tx, j.id, to); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		d.trouble(ctx, "cannot write that deliveries wait for their harness", err)
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, j := range jobs {
-		j.held = true
-	}
 }
 
 // freeHarness records that a harness works, and wakes those who waited for it.

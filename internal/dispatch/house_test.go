@@ -91,7 +91,7 @@ func (h *house) open() {
 	h.d = dispatch.New(dispatch.Options{
 		Journal: h.db, Inbox: h.inbox, Sessions: h.sessions, Items: h.items, Log: eventlog.New(h.db, slog.New(slog.DiscardHandler)), Runner: h.runner,
 		Logger: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Decode: github.Decode, Settings: func() dispatch.Settings { return h.settings },
-		NewSessionID: h.newSessionID, Available: func(string) error { return nil }, RetryBase: time.Minute, Step: func(name string) {
+		NewSessionID: h.newSessionID, Place: h.place, Available: func(string) error { return nil }, RetryBase: time.Minute, Step: func(name string) {
 			if h.step != nil {
 				h.step(name)
 			}
@@ -108,6 +108,14 @@ func (h *house) open() {
 		h.must(h.db.Close())
 	}
 	synctest.Wait()
+}
+
+// place hosts everything, terminals under the name of their item.
+func (h *house) place(w loop.WorkItem, _ string, kind loop.RunnerKind) (string, error) {
+	if kind != loop.RunnerTmux {
+		return "", nil
+	}
+	return "loop-" + w.Slug(), nil
 }
 
 func (h *house) newSessionID(string) (loop.SessionID, error) {
@@ -203,6 +211,9 @@ type stage struct {
 	handovers []loop.Handover
 	live      map[loop.RunID]*scene
 	lost      bool // whoever comes from before a restart has died without an answer
+	readiness map[loop.ItemKey]loop.Readiness
+	hosted    map[loop.ItemKey]loop.Termination // what End finds
+	wishes    []loop.Wish
 }
 
 type scene struct {
@@ -212,6 +223,21 @@ type scene struct {
 }
 
 func newStage() *stage { return &stage{live: map[loop.RunID]*scene{}} }
+
+func (s *stage) Ready(_ context.Context, sess loop.Session) loop.Readiness {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.readiness[sess.WorkItem.Key()]
+}
+
+func (s *stage) End(_ context.Context, sess loop.Session, w loop.Wish) (loop.Termination, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wishes = append(s.wishes, w)
+	t := s.hosted[sess.WorkItem.Key()]
+	delete(s.hosted, sess.WorkItem.Key())
+	return t, nil
+}
 
 func (s *stage) Deliver(ctx context.Context, h loop.Handover) loop.Outcome {
 	s.mu.Lock()

@@ -31,7 +31,7 @@ func (d *Dispatcher) intake(ctx context.Context) {
 			}
 		}
 		if len(received) == 0 {
-			sleep(ctx, d.Inbox.News(), time.Time{})
+			sleep(ctx, time.Time{}, d.Inbox.News())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
@@ -19,9 +20,9 @@ type job struct {
 	queued   time.Time // when it joined the queue
 	due      time.Time // not before; zero: at once
 	attempts int
-	spawn    bool // routing decided to start a session for it
-	cut      bool // it was handed over before and cut off
-	held     bool // the inbox says that it waits for its harness
+	spawn    bool   // routing decided to start a session for it
+	cut      bool   // it was handed over before and cut off
+	waits    string // what the inbox says that it waits for; "" if it does not say so
 }
 
 // alone reports whether the next run carries nothing else: what failed once does not take others with it.
@@ -103,20 +104,23 @@ func (d *Dispatcher) work(ctx context.Context, l *lane) {
 		case m.idle:
 			return
 		case len(m.held) > 0:
-			d.markHeld(ctx, m.held)
+			d.markWaiting(ctx, m.held, loop.WaitHarness)
 		case m.ready:
-			if d.slots.acquire(ctx) {
-				d.carry(ctx, l)
-				d.slots.release()
+			if d.ready(ctx, l) && d.slots.acquire(ctx) {
+				release := sync.OnceFunc(d.slots.release)
+				d.carry(ctx, l, release)
+				release()
 			}
 		default:
-			sleep(ctx, l.wake, m.at)
+			sleep(ctx, m.at, l.wake)
 		}
 	}
 }
 
-// sleep waits for a wake-up, the time, or the end of ctx. The zero time never comes.
-func sleep(ctx context.Context, wake <-chan struct{}, at time.Time) {
+// sleep waits for the time, one of two wake-ups, or the end of ctx. The zero time never comes, nor do wake-ups that are not
+// given.
+func sleep(ctx context.Context, at time.Time, wakes ...<-chan struct{}) {
+	wakes = append(wakes, nil, nil)
 	var alarm <-chan time.Time
 	if !at.IsZero() {
 		t := time.NewTimer(time.Until(at))
@@ -125,7 +129,8 @@ func sleep(ctx context.Context, wake <-chan struct{}, at time.Time) {
 	}
 	select {
 	case <-ctx.Done():
-	case <-wake:
+	case <-wakes[0]:
+	case <-wakes[1]:
 	case <-alarm:
 	}
 }
@@ -150,7 +155,7 @@ func (d *Dispatcher) next(l *lane, now time.Time) move {
 		return move{} // Register wakes the lane
 	}
 	if h := d.holds[d.harnessOf(l.item)]; h != nil && !h.mayProbe(now) {
-		held := slices.DeleteFunc(slices.Clone(ready), func(j *job) bool { return j.held })
+		held := slices.DeleteFunc(slices.Clone(ready), func(j *job) bool { return j.waits == loop.WaitHarness })
 		return move{held: held, at: h.again()}
 	}
 	if first := ready[0]; !first.alone() {

@@ -23,6 +23,7 @@ type CloseResult struct {
 	HarnessEnded bool            // a harness process was running and was ended
 	Killed       bool            // SIGKILL was needed for it
 	Dropped      int             // queued deliveries that were dropped
+	Retained     string          // the terminal that stays as a record to read; "" where there is none
 }
 
 // PauseResult says what a pause did.

@@ -60,10 +60,16 @@ func open(fates []fate) []*job {
 func (t trip) fates(out loop.Outcome, end *ending, maxAttempts int, base time.Duration, now time.Time) []fate {
 	fates := make([]fate, len(t.jobs))
 	due := now.Add(backoff(t.jobs[0].attempts, base)) // one time for all, so that they keep their order
+	if out.Kind == loop.RunDeferred {
+		due = now.Add(deferPause)
+	}
 	for i, j := range t.jobs {
 		fates[i] = fate{j, fateOf(j, out, end, maxAttempts, due)}
 		j.cut = j.cut || out.Kind == loop.RunCutOff
-		j.held = out.Kind == loop.RunHeld
+		j.waits = ""
+		if fates[i].to.State == loop.StateWaiting {
+			j.waits = fates[i].to.Reason
+		}
 		j.attempts, j.due = fates[i].to.Attempts, fates[i].to.DueAt
 	}
 	return fates
@@ -78,6 +84,8 @@ func fateOf(j *job, out loop.Outcome, end *ending, maxAttempts int, due time.Tim
 		to.State, to.Reason = loop.StateFailed, loop.FailTimeout
 	case loop.RunHeld:
 		to.State, to.Reason, to.Attempts = loop.StateWaiting, loop.WaitHarness, j.attempts-1
+	case loop.RunDeferred:
+		to.State, to.Reason, to.Attempts, to.DueAt = loop.StateWaiting, out.Reason, j.attempts-1, due
 	case loop.RunNever:
 		to.State, to.Attempts, to.Error = loop.StateQueued, j.attempts-1, ""
 	case loop.RunEnded:
@@ -160,7 +168,7 @@ func (d *Dispatcher) learn(ctx context.Context, t trip, out loop.Outcome) (again
 		}
 		return false
 	}
-	if out.Kind == loop.RunEnded || out.Kind == loop.RunNever || out.Kind == loop.RunUnreached {
+	if slices.Contains(saidNothing, out.Kind) {
 		d.unprobe(t.Session.Harness)
 		return false
 	}
@@ -183,6 +191,9 @@ func (d *Dispatcher) learn(ctx context.Context, t trip, out loop.Outcome) (again
 	}
 	return false
 }
+
+// saidNothing are the ends of a run that tell nothing of its harness.
+var saidNothing = []loop.OutcomeKind{loop.RunEnded, loop.RunNever, loop.RunUnreached, loop.RunDeferred}
 
 // renew gives a session the id of a conversation that is yet to begin. The old id is kept in the record.
 func (d *Dispatcher) renew(s *loop.Session) error {
@@ -289,6 +300,9 @@ func (d *Dispatcher) tell(ctx context.Context, t trip, out loop.Outcome, fates [
 	}
 	switch out.Kind {
 	case loop.RunHeld, loop.RunNever:
+		return
+	case loop.RunDeferred:
+		d.tellWaiting(ctx, t.Session, t.jobs[0].id, out.Reason, out.Detail)
 		return
 	case loop.RunDone:
 		ev.Type = loop.LogRunDone

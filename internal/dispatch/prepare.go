@@ -44,7 +44,7 @@ func (d *Dispatcher) prepare(ctx context.Context, t *trip) *obstacle {
 		return &obstacle{}
 	}
 	t.Session, t.Fresh, t.repo = s, s.ConversationAt == nil, repositoryID(s.WorkItem, events)
-	t.Prompt = d.render(*t, events)
+	t.Title, t.Prompt = title(s.WorkItem, events), d.render(*t, events)
 	if now, _ := d.Sessions.Find(s.WorkItem); now.Status != s.Status {
 		d.unprobe(s.Harness)
 		return &obstacle{drop: closedToEvents(now)}
@@ -56,7 +56,7 @@ func (d *Dispatcher) prepare(ctx context.Context, t *trip) *obstacle {
 	}
 	for _, j := range t.jobs {
 		j.attempts++
-		j.held = false
+		j.waits = ""
 	}
 	return nil
 }
@@ -149,6 +149,15 @@ func repositoryID(w loop.WorkItem, events []loop.Event) int64 {
 		}
 	}
 	return 0
+}
+
+// title says in a line what events are about.
+func title(w loop.WorkItem, events []loop.Event) string {
+	text := prompt.Summary(events[0]) + " on " + w.Ref()
+	if more := len(events) - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
 }
 
 // render writes the prompt of a trip.

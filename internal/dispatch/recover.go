@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/inbox"
@@ -47,8 +48,15 @@ func (d *Dispatcher) recover(ctx context.Context) error {
 func jobOf(del loop.Delivery) *job {
 	return &job{
 		id: del.ID, seq: del.Seq, queued: del.ReceivedAt, due: del.DueAt, attempts: del.Attempts,
-		spawn: del.Decision == loop.Spawn, held: del.Reason == loop.WaitHarness,
+		spawn: del.Decision == loop.Spawn, waits: waitOf(del),
 	}
+}
+
+func waitOf(del loop.Delivery) string {
+	if del.State != loop.StateWaiting {
+		return ""
+	}
+	return del.Reason
 }
 
 // takeUp makes a run of an earlier loopd the run of its lane, and finds out what became of it.
@@ -74,9 +82,10 @@ func (d *Dispatcher) takeUp(ctx context.Context, id loop.RunID, carried []loop.D
 	l.run, l.ended = id, make(chan struct{})
 	d.mu.Unlock()
 	d.slots.force()
+	t.Handed = sync.OnceFunc(d.slots.release)
 	d.Logger.Info("a run from before the start is being settled", "item", run.Item.Ref(), "run", id)
 	d.goRun(func(ctx context.Context) {
-		defer d.slots.release()
+		defer t.Handed()
 		out := d.Runner.Settle(ctx, t.Handover)
 		d.finish(ctx, l, t, out)
 		d.tidy(l)

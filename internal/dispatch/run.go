@@ -30,8 +30,8 @@ type trip struct {
 // but until that has answered once it knows nothing of the item.
 func (t trip) starts() bool { return t.Session.Spawned && t.Session.LastEventAt == nil }
 
-// carry runs the next batch of a lane, if it still has one.
-func (d *Dispatcher) carry(ctx context.Context, l *lane) {
+// carry runs the next batch of a lane, if it still has one. Release is called when the run needs its slot no more.
+func (d *Dispatcher) carry(ctx context.Context, l *lane, release func()) {
 	t, ok := d.occupy(l, time.Now())
 	if !ok {
 		return
@@ -41,6 +41,7 @@ func (d *Dispatcher) carry(ctx context.Context, l *lane) {
 		return
 	}
 	d.step("running")
+	t.Handed = release
 	d.deliver(ctx, l, t)
 }
 
@@ -101,7 +102,7 @@ func (d *Dispatcher) trouble(ctx context.Context, what string, err error) {
 		return
 	}
 	d.Logger.Error(what, "err", err, "next", "tried again in a second") //nolint:sloglint // each caller's is constant
-	sleep(ctx, nil, time.Now().Add(time.Second))
+	sleep(ctx, time.Now().Add(time.Second))
 }
 
 func startedMessage(t trip) string {

@@ -11,10 +11,14 @@ import (
 	"github.com/loop-daemon/loop/internal/loop"
 )
 
-// Runner hosts the runs of a session's harness.
+// Runner hosts the harnesses of sessions and their runs.
 type Runner interface {
+	// Ready says whether a prompt can be handed to a session now. It costs little and changes nothing but this: to make room it
+	// may end the harness of another session, which is resumed on its next event.
+	Ready(ctx context.Context, s loop.Session) loop.Readiness
+
 	// Deliver hands a prompt to the harness and waits for the end of the run. When ctx ends first the run goes on and the
-	// outcome is RunDetached.
+	// outcome is RunDetached. RunDeferred says that the session was not ready after all, and that the harness has seen nothing.
 	Deliver(ctx context.Context, h loop.Handover) loop.Outcome
 
 	// Settle finds out what became of a run of an earlier loopd. It waits for one that is still alive, and makes sure that
@@ -24,4 +28,8 @@ type Runner interface {
 	// Terminate ends a run and everything it started, and returns when it is verified gone. Its Deliver or Settle then
 	// answers RunEnded, or with the answer that the harness had given before.
 	Terminate(ctx context.Context, run loop.RunID) (loop.Termination, error)
+
+	// End ends the harness that hosts a session between its runs, where one does, saves what its terminal shows, and returns when
+	// it is verified gone.
+	End(ctx context.Context, s loop.Session, w loop.Wish) (loop.Termination, error)
 }

@@ -25,7 +25,7 @@ func (d *Dispatcher) Register(ctx context.Context, r Registration) (loop.Session
 		return loop.Session{}, nil, err
 	}
 	if r.Force {
-		if _, err := d.end(ctx, r.Item, loop.CloseReplaced, true); err != nil && !errors.Is(err, loop.ErrNotFound) {
+		if _, err := d.end(ctx, r.Item, closeBody{Reason: loop.CloseReplaced}, true); err != nil && !errors.Is(err, loop.ErrNotFound) {
 			return loop.Session{}, nil, err
 		}
 	}
@@ -55,14 +55,12 @@ func (d *Dispatcher) newSession(r Registration) (loop.Session, error) {
 	if r.Runner == "" {
 		r.Runner = set.Runner
 	}
-	if r.Runner != loop.RunnerHeadless {
-		return loop.Session{}, fmt.Errorf("runner %q: only headless is there in this release: %w", r.Runner, loop.ErrInvalid)
-	}
-	if _, err := d.NewSessionID(r.Harness); err != nil {
+	target, err := d.Place(r.Item, r.Harness, r.Runner)
+	if err != nil {
 		return loop.Session{}, err
 	}
 	return loop.Session{
-		WorkItem: r.Item, Harness: r.Harness, HarnessSessionID: r.SessionID, Cwd: filepath.Clean(r.Cwd), Runner: r.Runner,
+		WorkItem: r.Item, Harness: r.Harness, HarnessSessionID: r.SessionID, Cwd: filepath.Clean(r.Cwd), Runner: r.Runner, TmuxTarget: target,
 		Status: loop.StatusActive, CreatedAt: time.Now().UTC(), RecentDeliveries: []loop.DeliveryID{}, PullRequests: []string{},
 	}, nil
 }
@@ -132,7 +130,11 @@ func (d *Dispatcher) Pause(ctx context.Context, w loop.WorkItem) (PauseResult, e
 	if err != nil {
 		return PauseResult{}, err
 	}
-	res.RunEnded = ended.Found
+	host, err := d.Runner.End(ctx, s, loop.Wish{OnlyBusy: !ended.Found, Terminal: loop.TerminalKeep})
+	if err != nil {
+		return PauseResult{}, err
+	}
+	res.RunEnded = ended.Found || host.Found
 	res.Session, _ = d.Sessions.Find(s.WorkItem)
 	return res, nil
 }

@@ -62,7 +62,7 @@ func TestOneSpawnPerLabelling(t *testing.T) {
 		at := time.Now()
 		h.arrive("issues", label(15, "go", at))
 		h.only().done()
-		_, err := h.d.Close(t.Context(), shop15, true)
+		_, err := h.d.Close(t.Context(), shop15, loop.TerminalAsConfigured, true)
 		h.must(err)
 		id := h.arrive("issue_comment", githubtest.IssueComment("created", "octocat",
 			githubtest.Item{Number: 15, Labels: []string{"go"}}, githubtest.Comment{ID: 78, Body: "still there?"}))

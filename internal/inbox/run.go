@@ -93,8 +93,8 @@ func (in *Inbox) Runs(ctx context.Context, w loop.WorkItem, limit int) ([]Run, e
 // one that could not work, is not counted.
 func (in *Inbox) RunsSince(ctx context.Context, w loop.WorkItem, since time.Time) (int, error) {
 	var n int
-	err := in.db.Read().QueryRowContext(ctx, "SELECT count(*) FROM run WHERE item_key = ? AND started_at >= ? AND kind NOT IN (?, ?, ?)",
-		w.Key(), micros(since), loop.RunNever, loop.RunUnreached, loop.RunHeld).Scan(&n)
+	err := in.db.Read().QueryRowContext(ctx, "SELECT count(*) FROM run WHERE item_key = ? AND started_at >= ? AND kind NOT IN (?, ?, ?, ?)",
+		w.Key(), micros(since), loop.RunNever, loop.RunUnreached, loop.RunHeld, loop.RunDeferred).Scan(&n)
 	if err != nil {
 		return 0, in.explain(fmt.Errorf("count runs of %s: %w", w, err))
 	}

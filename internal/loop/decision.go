@@ -31,6 +31,7 @@ type Closure struct {
 	Reason   CloseReason
 	Merged   bool
 	ClosedAt time.Time
+	Terminal TerminalWish `json:",omitempty"` // of a close by hand
 }
 
 // Verb is a command word.

@@ -63,6 +63,15 @@ const (
 	WaitBackoff = "backoff" // after a failed try, until it is due
 	WaitHarness = "harness-held"
 	WaitRun     = "run-found" // a run from before a restart is still alive
+
+	// Of a conversation that is live in a terminal.
+	WaitBusy        = "busy"          // a turn runs
+	WaitDialog      = "dialog"        // it asks a person for something
+	WaitDraft       = "draft"         // somebody is writing there
+	WaitStarting    = "starting"      // it does not take text yet
+	WaitUnconfirmed = "unconfirmed"   // it did not show what it was given
+	WaitTerminal    = "tmux-unknown"  // tmux does not say how the terminal is
+	WaitRoom        = "live-sessions" // as many harnesses are live as may be
 )
 
 // Reasons that a delivery is dropped for. They are stable: people and programs read them.

@@ -69,6 +69,14 @@ func New(o Options) (*Headless, error) {
 	return &Headless{o: o}, nil
 }
 
+// Ready says that a session is ready: each prompt gets a process of its own.
+func (h *Headless) Ready(context.Context, loop.Session) loop.Readiness { return loop.Readiness{} }
+
+// End has nothing to end: between its runs a session has no process.
+func (h *Headless) End(context.Context, loop.Session, loop.Wish) (loop.Termination, error) {
+	return loop.Termination{}, nil
+}
+
 // Deliver hands a prompt to the harness and waits for the end of the run, and of everything that the harness started. When ctx
 // ends first the run goes on and the outcome is RunDetached.
 func (h *Headless) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
