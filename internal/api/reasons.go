@@ -42,6 +42,14 @@ var meanings = map[string]meaning{
 	loop.WaitHarness: {"its harness as a whole cannot work now; it waits uncounted until that is over", "loopctl status says what the harness is waiting for"},
 	loop.WaitRun:     {"a run from before loopd was restarted is still alive; its answer will count", ""},
 
+	loop.WaitBusy:        {"the conversation is live in a terminal and a turn runs there; what gathers is handed over when that ends", ""},
+	loop.WaitDialog:      {"the agent asks a person for something in its terminal, and nothing is typed into that", "to see and answer it: loopctl attach {ref} --write"},
+	loop.WaitDraft:       {"somebody is writing in the agent's terminal, and nothing is typed beside that", "send the text that stands there, or take it back"},
+	loop.WaitStarting:    {"the agent's terminal does not take text yet", ""},
+	loop.WaitUnconfirmed: {"the agent's terminal did not show what it was given, so that it was not sent", "to look: loopctl attach {ref}"},
+	loop.WaitTerminal:    {"tmux does not say how the agent's terminal is, so nothing is done there", "loopctl status says more"},
+	loop.WaitRoom:        {"as many agents are live as routing.max_live_sessions lets be, and none of them is idle", "close one, or raise the number"},
+
 	loop.FailTimeout:  {"the harness was given all its time and did not finish", "raise routing.dispatch_timeout_seconds if it needs more, then loopctl deliveries redeliver {id}"},
 	loop.FailAttempts: {"every try failed", "mend what the last error says, then loopctl deliveries redeliver {id}"},
 	loop.FailClose:    {"the session could not be closed", "mend what the error says, then loopctl deliveries redeliver {id}"},
