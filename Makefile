@@ -18,6 +18,8 @@ CODEX_DIR := $(CACHE)/codex-$(CODEX_VERSION)
 CODEX   := $(CODEX_DIR)/node_modules/.bin/codex
 # Who answers in the demonstration: demo, or claude.
 HARNESS ?= demo
+# What is measured: all of it, or some names with commas.
+ONLY    ?=
 # What the API may not break: a commit.
 BASE    ?= main
 
@@ -66,8 +68,9 @@ fuzz: need-go ## give each fuzz target FUZZTIME (10s)
 		$(GO) test -run='^$$' -fuzz="^$$name\$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
 	done
 
-bench: need-go ## run the benchmarks
-	$(GO) test -run='^$$' -bench=. -benchmem ./...
+bench: build ## measure what Loop costs, as a table; ONLY=ingress,start,register,idle,large measures some of it
+	@$(GO) build -trimpath -o $(TOOLS)/bench ./internal/bench
+	@$(TOOLS)/bench --only '$(ONLY)'
 
 scenarios: need-go ## print what the whole-program tests show: given, when, then
 	@cd internal/tools && $(GO) run ./scenarios ../e2e

@@ -39,6 +39,7 @@
 // What shows it
 //
 //	demo         tells a person what loopd does with deliveries, and checks it: make demo
+//	bench        measures what that costs, beside a yardstick: make bench
 //
 // What knows nothing of Loop
 //

@@ -64,6 +64,7 @@ var rooms = []struct {
 	{"harness/agenttest", "sys/*", "it imitates agents, which do not know Loop"},
 	{"harness/claudetest harness/codextest", "harness/agenttest", "these imitate what agents talk to, which does not know Loop"},
 	{"demo", "loop harness harness/claudetest github/githubtest sys/*", "the demonstration does what a person can: ask loopctl, or read the files that people read"},
+	{"bench", "loop inbox eventlog github/githubtest sys/*", "the benchmarks measure the programs as they are: they know the stores only to fill them"},
 	{"e2e", "app cli github/githubtest harness/claudetest harness/agenttest loop proto/loop/v1 config sys/*", "whole-program tests see what a person sees: the programs and the socket"},
 }
 
@@ -74,7 +75,7 @@ var owners = []struct {
 	instead string
 }{
 	{"os/exec", "sys/proc e2e", "start children with sys/proc: a group of their own, a deadline, capped output"},
-	{"os/signal", "app cli demo harness/agenttest", "take a context: app and cli turn signals into one"},
+	{"os/signal", "app cli bench demo harness/agenttest", "take a context: app and cli turn signals into one"},
 	{"modernc.org/sqlite", "sys/journal", "SQLite is opened in one place: take a journal"},
 	{"github.com/pelletier/go-toml/v2", "config", "settings are read in one place: take Options"},
 	{"testing", "github/githubtest harness/claudetest e2e", "testing must not be linked into the programs"},
