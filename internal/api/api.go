@@ -2,7 +2,7 @@
 //
 // It translates and checks; what a call does is in the stores and in dispatch. Only the user that loopd runs as is
 // answered. Every refusal is a status whose message a person can act on; a panic in a handler is one failed call. When Run's
-// context ends, health says NOT_SERVING, streams end with Unavailable, calls that have begun get a second, and no handler is
+// context ends, health says NOT_SERVING, streams and hooks that wait end with Unavailable, calls that have begun get a second, and no handler is
 // left running.
 package api
 
@@ -50,6 +50,7 @@ type Dispatcher interface {
 	Close(ctx context.Context, w loop.WorkItem, terminal loop.TerminalWish, wait bool) (dispatch.CloseResult, error)
 	Pause(ctx context.Context, w loop.WorkItem) (dispatch.PauseResult, error)
 	Resume(ctx context.Context, w loop.WorkItem) (dispatch.ResumeResult, error)
+	Send(ctx context.Context, m dispatch.Message) (loop.Session, loop.DeliveryID, error)
 	Redeliver(ctx context.Context, id loop.DeliveryID, force bool) (loop.Delivery, error)
 	Holds() []dispatch.Hold
 	Activity(w loop.WorkItem) dispatch.Activity
@@ -68,6 +69,19 @@ type Options struct {
 	// comes until ctx ends.
 	Transcript func(ctx context.Context, s loop.Session, follow bool, write func(text string) error) error
 
+	// Attach says how a person looks into a session's terminal from their own, callerTmux being the TMUX variable there. A
+	// session without one is loop.ErrConflict, with what to do instead.
+	Attach func(ctx context.Context, s loop.Session, write bool, callerTmux string) (Attach, error)
+
+	// Report takes in what a hook of a harness told.
+	Report func(ctx context.Context, r loop.Report) error
+
+	// Wait waits until there is something to wake a live conversation with; false when ctx ends or another waits in its place.
+	Wait func(ctx context.Context, w session.Waiter) (session.Wake, bool)
+
+	// Presence returns where the conversation of an item is live; false where nobody told of one.
+	Presence func(w loop.WorkItem) (loop.Presence, bool)
+
 	// Status says how the program is, beside what the stores know.
 	Status func(ctx context.Context) Status
 
@@ -76,6 +90,12 @@ type Options struct {
 
 	// Simulate signs a sample delivery and posts it to loopd's own webhook receiver.
 	Simulate func(ctx context.Context, event string, body []byte) (Simulated, error)
+}
+
+// Attach is how a session's terminal is looked into from another.
+type Attach struct {
+	Argv []string // the program as an absolute path, and its arguments
+	Note string   // what the person should know; "" is nothing
 }
 
 // Status is how loopd is as a program.
@@ -153,7 +173,7 @@ func (s *Server) Run(ctx context.Context, lis net.Listener) error {
 func (s *Server) grpcServer(streams context.Context) *grpc.Server {
 	srv := grpc.NewServer(
 		grpc.Creds(unixsock.ServerCredentials()),
-		grpc.ChainUnaryInterceptor(s.recoverUnary, unixsock.RequireSameUser, s.statusUnary),
+		grpc.ChainUnaryInterceptor(s.recoverUnary, unixsock.RequireSameUser, s.statusUnary, endWaits(streams)),
 		grpc.ChainStreamInterceptor(s.recoverStream, unixsock.RequireSameUserStream, s.statusStream, endWith(streams)),
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxCalls),

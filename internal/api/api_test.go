@@ -13,6 +13,7 @@ import (
 	"github.com/loop-daemon/loop/internal/api"
 	"github.com/loop-daemon/loop/internal/dispatch"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/session"
 	"github.com/loop-daemon/loop/internal/sys/journal"
 	"github.com/loop-daemon/loop/internal/sys/unixsock"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
@@ -27,6 +28,7 @@ type orders struct {
 	mu         sync.Mutex
 	registered []dispatch.Registration
 	closed     []bool // whether it was asked to wait
+	wishes     []loop.TerminalWish
 
 	err      error
 	panics   bool
@@ -34,6 +36,7 @@ type orders struct {
 	close    dispatch.CloseResult
 	pause    dispatch.PauseResult
 	resume   dispatch.ResumeResult
+	sent     []dispatch.Message
 	again    loop.Delivery
 	holds    []dispatch.Hold
 	activity dispatch.Activity
@@ -49,7 +52,8 @@ func (o *orders) Register(_ context.Context, r dispatch.Registration) (loop.Sess
 	return loop.Session{WorkItem: r.Item, Harness: r.Harness, Status: loop.StatusActive}, o.warnings, o.err
 }
 
-func (o *orders) Close(_ context.Context, _ loop.WorkItem, _ loop.TerminalWish, wait bool) (dispatch.CloseResult, error) {
+func (o *orders) Close(_ context.Context, _ loop.WorkItem, wish loop.TerminalWish, wait bool) (dispatch.CloseResult, error) {
+	o.wishes = append(o.wishes, wish)
 	o.closed = append(o.closed, wait)
 	return o.close, o.err
 }
@@ -60,6 +64,11 @@ func (o *orders) Pause(context.Context, loop.WorkItem) (dispatch.PauseResult, er
 
 func (o *orders) Resume(context.Context, loop.WorkItem) (dispatch.ResumeResult, error) {
 	return o.resume, o.err
+}
+
+func (o *orders) Send(_ context.Context, m dispatch.Message) (loop.Session, loop.DeliveryID, error) {
+	o.sent = append(o.sent, m)
+	return loop.Session{WorkItem: m.Item}, "send-1", o.err
 }
 
 func (o *orders) Redeliver(context.Context, loop.DeliveryID, bool) (loop.Delivery, error) {
@@ -75,6 +84,7 @@ type house struct {
 	api.Options
 
 	orders *orders
+	live   *session.Live
 	db     *journal.DB
 	socket string
 	conn   *grpc.ClientConn
@@ -88,7 +98,7 @@ type house struct {
 // open serves a socket in a folder of the test.
 func open(t *testing.T, change ...func(*api.Options)) *house {
 	t.Helper()
-	h := &house{orders: &orders{}, socket: filepath.Join(t.TempDir(), "s", "loopd.sock")}
+	h := &house{orders: &orders{}, live: session.NewLive(), socket: filepath.Join(t.TempDir(), "s", "loopd.sock")}
 	h.Options = api.Options{
 		Dispatcher: h.orders,
 		Logger:     slog.New(slog.DiscardHandler),
@@ -96,6 +106,10 @@ func open(t *testing.T, change ...func(*api.Options)) *house {
 		Status:     func(context.Context) api.Status { return api.Status{} },
 		Reload:     func(context.Context) (api.Reloaded, error) { return api.Reloaded{}, nil },
 		Simulate:   func(context.Context, string, []byte) (api.Simulated, error) { return api.Simulated{}, nil },
+		Attach:     func(context.Context, loop.Session, bool, string) (api.Attach, error) { return api.Attach{}, nil },
+		Report:     func(_ context.Context, r loop.Report) error { h.live.Report(r); return nil },
+		Wait:       h.live.Wait,
+		Presence:   h.live.Presence,
 	}
 	h.db = stores(t, &h.Options)
 	for _, c := range change {

@@ -46,6 +46,13 @@ func sessionMessage(s loop.Session, a dispatch.Activity) *loopv1.Session {
 	return m
 }
 
+func presenceMessage(p loop.Presence) *loopv1.Presence {
+	return &loopv1.Presence{
+		Harness: p.Harness, HarnessSessionId: string(p.SessionID), Launch: p.Launch, Pid: int32(p.PID),
+		Turn: string(p.Turn), Since: timeMessage(p.Since), Detail: text(p.Detail), Waker: p.Waker,
+	}
+}
+
 func deliveryMessage(d loop.Delivery) *loopv1.Delivery {
 	return &loopv1.Delivery{
 		Id:         string(d.ID),

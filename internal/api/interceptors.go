@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+
+	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
 
 // recoverUnary makes a panic one failed call.
@@ -67,6 +69,19 @@ func endWith(ctx context.Context) grpc.StreamServerInterceptor {
 			return context.Cause(joined) //nolint:contextcheck // it was made from the stream's
 		}
 		return err
+	}
+}
+
+// endWaits does the same for the calls of hooks that wait, which would hold up a stop like streams.
+func endWaits(ctx context.Context) grpc.UnaryServerInterceptor {
+	return func(call context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		if info.FullMethod != loopv1.Sessions_Wait_FullMethodName {
+			return next(call, req)
+		}
+		joined, cancel := context.WithCancelCause(call)
+		defer cancel(nil)
+		defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
+		return next(joined, req)
 	}
 }
 

@@ -48,11 +48,42 @@ func TestEveryFieldIsChecked(t *testing.T) {
 			return err
 		}
 	}
+	report := func(change func(*loopv1.ReportRequest)) func() error {
+		return func() error {
+			r := &loopv1.ReportRequest{Event: "stop", Harness: "claude", HarnessSessionId: "s-1"}
+			change(r)
+			_, err := h.sessions.Report(ctx, r)
+			return err
+		}
+	}
+	wait := func(r *loopv1.WaitRequest) func() error {
+		return func() error { _, err := h.sessions.Wait(ctx, r); return err }
+	}
+	send := func(r *loopv1.SendRequest) func() error {
+		return func() error { _, err := h.sessions.Send(ctx, r); return err }
+	}
 	for _, c := range []struct {
 		name  string
 		call  func() error
 		field string
 	}{
+		{"report of nothing", report(func(r *loopv1.ReportRequest) { r.Event = "" }), "event"},
+		{"report of what is none", report(func(r *loopv1.ReportRequest) { r.Event = "PreToolUse" }), "event"},
+		{"report of no item", report(func(r *loopv1.ReportRequest) { r.WorkItem = "x" }), "work_item"},
+		{"report of no harness", report(func(r *loopv1.ReportRequest) { r.Harness = "" }), "harness"},
+		{"report of no conversation", report(func(r *loopv1.ReportRequest) { r.HarnessSessionId = "-rf" }), "harness_session_id"},
+		{"report of a strange launch", report(func(r *loopv1.ReportRequest) { r.Launch = "a b" }), "launch"},
+		{"report of a strange run", report(func(r *loopv1.ReportRequest) { r.Run = "../x" }), "run"},
+		{"report of an empty run", report(func(r *loopv1.ReportRequest) { r.Runs = []string{""} }), "runs"},
+		{"report of many runs", report(func(r *loopv1.ReportRequest) { r.Runs = make([]string, 1000) }), "runs"},
+		{"wait for no item", wait(&loopv1.WaitRequest{Harness: "claude", HarnessSessionId: "s-1"}), "work_item"},
+		{"wait for no harness", wait(&loopv1.WaitRequest{WorkItem: "a/b#1", HarnessSessionId: "s-1"}), "harness"},
+		{"wait for no conversation", wait(&loopv1.WaitRequest{WorkItem: "a/b#1", Harness: "claude"}), "harness_session_id"},
+		{"wait in a strange launch", wait(&loopv1.WaitRequest{WorkItem: "a/b#1", Harness: "claude", HarnessSessionId: "s-1", Launch: "a b"}), "launch"},
+		{"send to no item", send(&loopv1.SendRequest{Text: "x"}), "work_item"},
+		{"send nothing", send(&loopv1.SendRequest{WorkItem: "a/b#1", Text: " \n"}), "text"},
+		{"send too much", send(&loopv1.SendRequest{WorkItem: "a/b#1", Text: strings.Repeat("x", 200_000)}), "text"},
+		{"send by a long name", send(&loopv1.SendRequest{WorkItem: "a/b#1", Text: "x", By: strings.Repeat("x", 300)}), "by"},
 		{"no item", register(func(r *loopv1.RegisterRequest) { r.WorkItem = "" }), "work_item"},
 		{"item without a number", register(func(r *loopv1.RegisterRequest) { r.WorkItem = "github:a/b" }), "work_item"},
 		{"item number 0", register(func(r *loopv1.RegisterRequest) { r.WorkItem = "a/b#0" }), "work_item"},
@@ -116,6 +147,9 @@ func TestEveryFieldIsChecked(t *testing.T) {
 				t.Errorf("error = %v, want InvalidArgument that begins with %q", err, c.field+": ")
 			}
 		})
+	}
+	if got := len(h.orders.sent); got != 0 {
+		t.Errorf("%d messages reached the dispatcher", got)
 	}
 	if got := len(h.orders.registered); got != 0 {
 		t.Errorf("%d registrations reached the dispatcher", got)

@@ -80,7 +80,10 @@ func (s *sessions) Get(ctx context.Context, req *loopv1.GetSessionRequest) (*loo
 		}
 	}
 	slices.Reverse(res.Queue)
-	return res, nil
+	if how := req.GetAttach(); how != nil {
+		res.Attach, err = s.attach(ctx, found, how)
+	}
+	return res, err
 }
 
 // List returns the sessions, the oldest first.
@@ -105,7 +108,11 @@ func (s *sessions) Close(ctx context.Context, req *loopv1.CloseRequest) (*loopv1
 	if err != nil {
 		return nil, err
 	}
-	res, err := s.o.Dispatcher.Close(ctx, w, loop.TerminalAsConfigured, !req.GetNoWait())
+	wish, err := s.wish(w, req.GetTmux())
+	if err != nil {
+		return nil, err
+	}
+	res, err := s.o.Dispatcher.Close(ctx, w, wish, !req.GetNoWait())
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +122,7 @@ func (s *sessions) Close(ctx context.Context, req *loopv1.CloseRequest) (*loopv1
 		HarnessEnded: res.HarnessEnded,
 		Killed:       res.Killed,
 		Dropped:      int32(res.Dropped),
+		Retained:     res.Retained,
 	}, nil
 }
 
@@ -194,5 +202,9 @@ func (s *sessions) find(ref string) (loop.Session, error) {
 
 // message returns a session as callers see it, with what it does now.
 func (s *sessions) message(one loop.Session) *loopv1.Session {
-	return sessionMessage(one, s.o.Dispatcher.Activity(one.WorkItem))
+	m := sessionMessage(one, s.o.Dispatcher.Activity(one.WorkItem))
+	if p, ok := s.o.Presence(one.WorkItem); ok {
+		m.Presence = presenceMessage(p)
+	}
+	return m
 }

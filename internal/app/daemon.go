@@ -50,6 +50,7 @@ type daemon struct {
 	items    *item.Store
 	events   *eventlog.Log
 	sessions *session.Store
+	hooks    *session.Live
 	runs     *runner.Headless
 	dispatch *dispatch.Dispatcher
 	receiver *webhook.Receiver // nil when webhooks are off
@@ -145,6 +146,7 @@ func (d *daemon) listen(ctx context.Context) (net.Listener, error) {
 func (d *daemon) build() error {
 	var err error
 	d.inbox, d.items, d.events = inbox.New(d.journal), item.New(d.journal), eventlog.New(d.journal, d.log)
+	d.hooks = session.NewLive()
 	if d.runs, err = runner.New(runner.Options{Dir: d.folders.Runs, Exec: d.env.Starter, Agents: d.agent, Logger: d.log}); err != nil {
 		return err
 	}

@@ -27,7 +27,19 @@ func (d *daemon) apiOptions() api.Options {
 	return api.Options{
 		Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Dispatcher: d.dispatch, Logger: d.log,
 		Transcript: d.runs.Transcript, Status: d.status, Reload: d.reloadNow, Simulate: d.simulate,
+		Attach: d.attach, Report: d.hook, Wait: d.hooks.Wait, Presence: d.hooks.Presence,
 	}
+}
+
+// hook takes in what a hook told.
+func (d *daemon) hook(_ context.Context, r loop.Report) error {
+	d.hooks.Report(r)
+	return nil
+}
+
+// attach says how a session's terminal is looked into.
+func (d *daemon) attach(_ context.Context, s loop.Session, _ bool, _ string) (api.Attach, error) {
+	return api.Attach{}, fmt.Errorf("the session of %[1]s has no terminal; use loopctl logs %[1]s: %[2]w", s.WorkItem, loop.ErrConflict)
 }
 
 // status is how loopd is, beside what the stores know.

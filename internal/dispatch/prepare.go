@@ -103,7 +103,7 @@ func (d *Dispatcher) events(ctx context.Context, t *trip) ([]loop.Event, *obstac
 		case err != nil:
 			d.trouble(ctx, "cannot read a delivery", err)
 			return nil, &obstacle{}
-		case !d.Settings().Route.Authorizes(ev):
+		case !d.mayAsk(ev):
 			drops[loop.DropUnauthorized] = append(drops[loop.DropUnauthorized], j)
 		default:
 			keep, events = append(keep, j), append(events, ev)
@@ -134,7 +134,7 @@ func (d *Dispatcher) event(ctx context.Context, id loop.DeliveryID) (loop.Event,
 	if del.Body, err = d.Inbox.Body(ctx, id); err != nil {
 		return loop.Event{}, err
 	}
-	ev, err := d.Decode(del)
+	ev, err := d.decode(del)
 	if err != nil {
 		return loop.Event{}, fmt.Errorf("decode delivery %s: %w: %w", id, err, loop.ErrInvalid)
 	}

@@ -18,6 +18,9 @@ const (
 	KindStatus             Kind = "status"
 )
 
+// KindSend is the kind of what the person at this machine says to a session, through loopctl. It is none of GitHub's.
+const KindSend Kind = "send"
+
 // Kinds returns all nine kinds, in the order of the documentation.
 func Kinds() []Kind {
 	return []Kind{
@@ -48,6 +51,7 @@ type Event struct {
 	Review   Review
 	CI       CI
 	URL      string // the page that shows what happened
+	Text     string // of KindSend: what the person says, whose account of this machine is the actor
 }
 
 // Actor is an account on GitHub. A deleted account has no login and is nobody.

@@ -34,6 +34,7 @@ func Render(in Input) string { return Templates{}.Render(in) }
 
 // Render returns the prompt.
 func (t Templates) Render(in Input) string {
+	in.Events = introduced(in)
 	blocks := excerpts(in)
 	fence := newFence(blocks)
 	var b strings.Builder
@@ -47,7 +48,11 @@ func (t Templates) Render(in Input) string {
 			fmt.Fprintf(&b, "\nEvent %d of %d\n", i+1, len(blocks))
 		}
 		b.WriteString("\n")
-		b.WriteString(strings.TrimSpace(t.choose(in.Spawn && i == 0).render(newFields(in.Item, event, fence.around(data)))))
+		if event.Kind == loop.KindSend {
+			b.WriteString(message(event))
+		} else {
+			b.WriteString(strings.TrimSpace(t.choose(in.Spawn && i == 0).render(newFields(in.Item, event, fence.around(data)))))
+		}
 		b.WriteString("\n")
 	}
 	b.WriteString(closing(in.Item))
@@ -73,7 +78,11 @@ func opening(in Input) string {
 		b.WriteString("This was handed over before and the run was cut off. Look at what is already done before you do anything, " +
 			"and do only what is left.\n\n")
 	}
-	fmt.Fprintf(&b, "Loop brings you news from GitHub about %s.\n", in.Item.Ref())
+	if said(in.Events) {
+		fmt.Fprintf(&b, "Loop brings you word from the person at this machine about %s.\n", in.Item.Ref())
+	} else {
+		fmt.Fprintf(&b, "Loop brings you news from GitHub about %s.\n", in.Item.Ref())
+	}
 	if in.Missed > 0 {
 		fmt.Fprintf(&b, "While this session was paused, %s not brought to you: read what is new on the thread.\n", count(in.Missed, "event was", "events were"))
 	}

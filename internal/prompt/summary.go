@@ -15,6 +15,8 @@ func Summary(e loop.Event) string {
 	}
 	var what []string
 	switch e.Kind {
+	case loop.KindSend:
+		return "message from " + sender(e)
 	case loop.KindIssueComment:
 		what = []string{"comment", unless(e.Action, "created"), "on", place(e)}
 	case loop.KindPullRequestComment:

@@ -22,6 +22,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// TmuxFate is what becomes of the tmux session of a session that is closed.
+type TmuxFate int32
+
+const (
+	// As configured.
+	TmuxFate_TMUX_FATE_UNSPECIFIED TmuxFate = 0
+	// It stays, as a record that can be read.
+	TmuxFate_TMUX_FATE_KEEP TmuxFate = 1
+	// It is ended too.
+	TmuxFate_TMUX_FATE_KILL TmuxFate = 2
+)
+
+// Enum value maps for TmuxFate.
+var (
+	TmuxFate_name = map[int32]string{
+		0: "TMUX_FATE_UNSPECIFIED",
+		1: "TMUX_FATE_KEEP",
+		2: "TMUX_FATE_KILL",
+	}
+	TmuxFate_value = map[string]int32{
+		"TMUX_FATE_UNSPECIFIED": 0,
+		"TMUX_FATE_KEEP":        1,
+		"TMUX_FATE_KILL":        2,
+	}
+)
+
+func (x TmuxFate) Enum() *TmuxFate {
+	p := new(TmuxFate)
+	*p = x
+	return p
+}
+
+func (x TmuxFate) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TmuxFate) Descriptor() protoreflect.EnumDescriptor {
+	return file_loop_v1_sessions_proto_enumTypes[0].Descriptor()
+}
+
+func (TmuxFate) Type() protoreflect.EnumType {
+	return &file_loop_v1_sessions_proto_enumTypes[0]
+}
+
+func (x TmuxFate) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TmuxFate.Descriptor instead.
+func (TmuxFate) EnumDescriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{0}
+}
+
 // WorkItem names an issue or a pull request.
 type WorkItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -154,8 +207,10 @@ type Session struct {
 	Activity string `protobuf:"bytes,18,opt,name=activity,proto3" json:"activity,omitempty"`
 	// Ids that the conversation had before.
 	PreviousSessionIds []string `protobuf:"bytes,19,rep,name=previous_session_ids,json=previousSessionIds,proto3" json:"previous_session_ids,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Where the conversation is live, as its hooks told; unset where they told of nothing.
+	Presence      *Presence `protobuf:"bytes,20,opt,name=presence,proto3" json:"presence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Session) Reset() {
@@ -321,6 +376,122 @@ func (x *Session) GetPreviousSessionIds() []string {
 	return nil
 }
 
+func (x *Session) GetPresence() *Presence {
+	if x != nil {
+		return x.Presence
+	}
+	return nil
+}
+
+// Presence says where a conversation is live and what it does there.
+type Presence struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The harness's name.
+	Harness string `protobuf:"bytes,1,opt,name=harness,proto3" json:"harness,omitempty"`
+	// The conversation's id there, which may differ from the one on record.
+	HarnessSessionId string `protobuf:"bytes,2,opt,name=harness_session_id,json=harnessSessionId,proto3" json:"harness_session_id,omitempty"`
+	// Which start of a pane of loopd's it is; empty in a person's own terminal.
+	Launch string `protobuf:"bytes,3,opt,name=launch,proto3" json:"launch,omitempty"`
+	// The harness's process; 0 is unknown.
+	Pid int32 `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
+	// idle, busy or waiting; empty while nobody told.
+	Turn string `protobuf:"bytes,5,opt,name=turn,proto3" json:"turn,omitempty"`
+	// Since when.
+	Since *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
+	// What a waiting conversation waits for.
+	Detail string `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Whether a wake hook waits there for an event.
+	Waker         bool `protobuf:"varint,8,opt,name=waker,proto3" json:"waker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Presence) Reset() {
+	*x = Presence{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Presence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Presence) ProtoMessage() {}
+
+func (x *Presence) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Presence.ProtoReflect.Descriptor instead.
+func (*Presence) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Presence) GetHarness() string {
+	if x != nil {
+		return x.Harness
+	}
+	return ""
+}
+
+func (x *Presence) GetHarnessSessionId() string {
+	if x != nil {
+		return x.HarnessSessionId
+	}
+	return ""
+}
+
+func (x *Presence) GetLaunch() string {
+	if x != nil {
+		return x.Launch
+	}
+	return ""
+}
+
+func (x *Presence) GetPid() int32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Presence) GetTurn() string {
+	if x != nil {
+		return x.Turn
+	}
+	return ""
+}
+
+func (x *Presence) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Presence) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *Presence) GetWaker() bool {
+	if x != nil {
+		return x.Waker
+	}
+	return false
+}
+
 // RegisterRequest names the conversation to be linked.
 type RegisterRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -342,7 +513,7 @@ type RegisterRequest struct {
 
 func (x *RegisterRequest) Reset() {
 	*x = RegisterRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[2]
+	mi := &file_loop_v1_sessions_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -354,7 +525,7 @@ func (x *RegisterRequest) String() string {
 func (*RegisterRequest) ProtoMessage() {}
 
 func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[2]
+	mi := &file_loop_v1_sessions_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -367,7 +538,7 @@ func (x *RegisterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterRequest.ProtoReflect.Descriptor instead.
 func (*RegisterRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{2}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RegisterRequest) GetWorkItem() string {
@@ -425,7 +596,7 @@ type RegisterResponse struct {
 
 func (x *RegisterResponse) Reset() {
 	*x = RegisterResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[3]
+	mi := &file_loop_v1_sessions_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -437,7 +608,7 @@ func (x *RegisterResponse) String() string {
 func (*RegisterResponse) ProtoMessage() {}
 
 func (x *RegisterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[3]
+	mi := &file_loop_v1_sessions_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -450,7 +621,7 @@ func (x *RegisterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterResponse.ProtoReflect.Descriptor instead.
 func (*RegisterResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{3}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RegisterResponse) GetSession() *Session {
@@ -471,14 +642,16 @@ func (x *RegisterResponse) GetWarnings() []string {
 type GetSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The item's ref.
-	WorkItem      string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	WorkItem string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	// Answer also how to look into the session's terminal, or refuse with the reason why that is not possible.
+	Attach        *AttachTo `protobuf:"bytes,2,opt,name=attach,proto3" json:"attach,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetSessionRequest) Reset() {
 	*x = GetSessionRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[4]
+	mi := &file_loop_v1_sessions_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -490,7 +663,7 @@ func (x *GetSessionRequest) String() string {
 func (*GetSessionRequest) ProtoMessage() {}
 
 func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[4]
+	mi := &file_loop_v1_sessions_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -503,12 +676,129 @@ func (x *GetSessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionRequest.ProtoReflect.Descriptor instead.
 func (*GetSessionRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{4}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetSessionRequest) GetWorkItem() string {
 	if x != nil {
 		return x.WorkItem
+	}
+	return ""
+}
+
+func (x *GetSessionRequest) GetAttach() *AttachTo {
+	if x != nil {
+		return x.Attach
+	}
+	return nil
+}
+
+// AttachTo says how a person wants to look into a session's terminal.
+type AttachTo struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// With the keyboard, and not only to read.
+	Write bool `protobuf:"varint,1,opt,name=write,proto3" json:"write,omitempty"`
+	// The caller's TMUX variable; empty outside of tmux.
+	Tmux          string `protobuf:"bytes,2,opt,name=tmux,proto3" json:"tmux,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttachTo) Reset() {
+	*x = AttachTo{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttachTo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttachTo) ProtoMessage() {}
+
+func (x *AttachTo) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttachTo.ProtoReflect.Descriptor instead.
+func (*AttachTo) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *AttachTo) GetWrite() bool {
+	if x != nil {
+		return x.Write
+	}
+	return false
+}
+
+func (x *AttachTo) GetTmux() string {
+	if x != nil {
+		return x.Tmux
+	}
+	return ""
+}
+
+// Attach is how a session's terminal is looked into from the caller's own.
+type Attach struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The program, as an absolute path, and its arguments.
+	Argv []string `protobuf:"bytes,1,rep,name=argv,proto3" json:"argv,omitempty"`
+	// What the person should know; may be empty.
+	Note          string `protobuf:"bytes,2,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attach) Reset() {
+	*x = Attach{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attach) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attach) ProtoMessage() {}
+
+func (x *Attach) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attach.ProtoReflect.Descriptor instead.
+func (*Attach) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Attach) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *Attach) GetNote() string {
+	if x != nil {
+		return x.Note
 	}
 	return ""
 }
@@ -521,14 +811,16 @@ type GetSessionResponse struct {
 	// Deliveries of the item that are not final, in order.
 	Queue []*Delivery `protobuf:"bytes,2,rep,name=queue,proto3" json:"queue,omitempty"`
 	// The last deliveries of the item that are final, the newest first.
-	Recent        []*Delivery `protobuf:"bytes,3,rep,name=recent,proto3" json:"recent,omitempty"`
+	Recent []*Delivery `protobuf:"bytes,3,rep,name=recent,proto3" json:"recent,omitempty"`
+	// How to look into its terminal, where that was asked for.
+	Attach        *Attach `protobuf:"bytes,4,opt,name=attach,proto3" json:"attach,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetSessionResponse) Reset() {
 	*x = GetSessionResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[5]
+	mi := &file_loop_v1_sessions_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +832,7 @@ func (x *GetSessionResponse) String() string {
 func (*GetSessionResponse) ProtoMessage() {}
 
 func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[5]
+	mi := &file_loop_v1_sessions_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +845,7 @@ func (x *GetSessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessionResponse.ProtoReflect.Descriptor instead.
 func (*GetSessionResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{5}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetSessionResponse) GetSession() *Session {
@@ -577,6 +869,13 @@ func (x *GetSessionResponse) GetRecent() []*Delivery {
 	return nil
 }
 
+func (x *GetSessionResponse) GetAttach() *Attach {
+	if x != nil {
+		return x.Attach
+	}
+	return nil
+}
+
 // ListSessionsRequest says which sessions.
 type ListSessionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -588,7 +887,7 @@ type ListSessionsRequest struct {
 
 func (x *ListSessionsRequest) Reset() {
 	*x = ListSessionsRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[6]
+	mi := &file_loop_v1_sessions_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -600,7 +899,7 @@ func (x *ListSessionsRequest) String() string {
 func (*ListSessionsRequest) ProtoMessage() {}
 
 func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[6]
+	mi := &file_loop_v1_sessions_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -613,7 +912,7 @@ func (x *ListSessionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsRequest.ProtoReflect.Descriptor instead.
 func (*ListSessionsRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{6}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListSessionsRequest) GetStatus() string {
@@ -636,7 +935,7 @@ type ListSessionsResponse struct {
 
 func (x *ListSessionsResponse) Reset() {
 	*x = ListSessionsResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[7]
+	mi := &file_loop_v1_sessions_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +947,7 @@ func (x *ListSessionsResponse) String() string {
 func (*ListSessionsResponse) ProtoMessage() {}
 
 func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[7]
+	mi := &file_loop_v1_sessions_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +960,7 @@ func (x *ListSessionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSessionsResponse.ProtoReflect.Descriptor instead.
 func (*ListSessionsResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{7}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListSessionsResponse) GetSessions() []*Session {
@@ -684,14 +983,16 @@ type CloseRequest struct {
 	// The item's ref.
 	WorkItem string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
 	// Answer once the record is closed, without waiting for the harness: for an agent that closes the session it runs in.
-	NoWait        bool `protobuf:"varint,2,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	NoWait bool `protobuf:"varint,2,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	// What becomes of the session's terminal.
+	Tmux          TmuxFate `protobuf:"varint,3,opt,name=tmux,proto3,enum=loop.v1.TmuxFate" json:"tmux,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[8]
+	mi := &file_loop_v1_sessions_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +1004,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[8]
+	mi := &file_loop_v1_sessions_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +1017,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{8}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CloseRequest) GetWorkItem() string {
@@ -733,6 +1034,13 @@ func (x *CloseRequest) GetNoWait() bool {
 	return false
 }
 
+func (x *CloseRequest) GetTmux() TmuxFate {
+	if x != nil {
+		return x.Tmux
+	}
+	return TmuxFate_TMUX_FATE_UNSPECIFIED
+}
+
 // CloseResponse says what was ended.
 type CloseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -745,14 +1053,16 @@ type CloseResponse struct {
 	// Whether SIGKILL was needed for it.
 	Killed bool `protobuf:"varint,4,opt,name=killed,proto3" json:"killed,omitempty"`
 	// How many queued deliveries were dropped.
-	Dropped       int32 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	Dropped int32 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	// The tmux session that stays as a record to read; empty where there is none.
+	Retained      string `protobuf:"bytes,6,opt,name=retained,proto3" json:"retained,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[9]
+	mi := &file_loop_v1_sessions_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +1074,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[9]
+	mi := &file_loop_v1_sessions_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +1087,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{9}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CloseResponse) GetSession() *Session {
@@ -815,6 +1125,13 @@ func (x *CloseResponse) GetDropped() int32 {
 	return 0
 }
 
+func (x *CloseResponse) GetRetained() string {
+	if x != nil {
+		return x.Retained
+	}
+	return ""
+}
+
 // PauseRequest names the session to pause.
 type PauseRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -826,7 +1143,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[10]
+	mi := &file_loop_v1_sessions_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -838,7 +1155,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[10]
+	mi := &file_loop_v1_sessions_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -851,7 +1168,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{10}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PauseRequest) GetWorkItem() string {
@@ -876,7 +1193,7 @@ type PauseResponse struct {
 
 func (x *PauseResponse) Reset() {
 	*x = PauseResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[11]
+	mi := &file_loop_v1_sessions_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1205,7 @@ func (x *PauseResponse) String() string {
 func (*PauseResponse) ProtoMessage() {}
 
 func (x *PauseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[11]
+	mi := &file_loop_v1_sessions_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1218,7 @@ func (x *PauseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseResponse.ProtoReflect.Descriptor instead.
 func (*PauseResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{11}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PauseResponse) GetSession() *Session {
@@ -936,7 +1253,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[12]
+	mi := &file_loop_v1_sessions_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1265,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[12]
+	mi := &file_loop_v1_sessions_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1278,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{12}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ResumeRequest) GetWorkItem() string {
@@ -984,7 +1301,7 @@ type ResumeResponse struct {
 
 func (x *ResumeResponse) Reset() {
 	*x = ResumeResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[13]
+	mi := &file_loop_v1_sessions_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +1313,7 @@ func (x *ResumeResponse) String() string {
 func (*ResumeResponse) ProtoMessage() {}
 
 func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[13]
+	mi := &file_loop_v1_sessions_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +1326,7 @@ func (x *ResumeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{13}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ResumeResponse) GetSession() *Session {
@@ -1026,6 +1343,462 @@ func (x *ResumeResponse) GetMissed() int32 {
 	return 0
 }
 
+// SendRequest is what a person says to a session.
+type SendRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item's ref.
+	WorkItem string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	// What is said.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// Who says it: the name of an account of this machine; may be empty.
+	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendRequest) Reset() {
+	*x = SendRequest{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendRequest) ProtoMessage() {}
+
+func (x *SendRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendRequest.ProtoReflect.Descriptor instead.
+func (*SendRequest) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *SendRequest) GetWorkItem() string {
+	if x != nil {
+		return x.WorkItem
+	}
+	return ""
+}
+
+func (x *SendRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *SendRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+// SendResponse says under which name it is on its way.
+type SendResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The delivery that carries it.
+	DeliveryId string `protobuf:"bytes,1,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	// The session that it is for.
+	Session       *Session `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SendResponse) Reset() {
+	*x = SendResponse{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SendResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SendResponse) ProtoMessage() {}
+
+func (x *SendResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SendResponse.ProtoReflect.Descriptor instead.
+func (*SendResponse) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *SendResponse) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
+func (x *SendResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+// ReportRequest is what one call of a hook saw.
+type ReportRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// start, prompt, stop, failure, waiting or end.
+	Event string `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
+	// The item's ref; empty where the harness was not told of one.
+	WorkItem string `protobuf:"bytes,2,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	// The harness's name.
+	Harness string `protobuf:"bytes,3,opt,name=harness,proto3" json:"harness,omitempty"`
+	// The conversation's id.
+	HarnessSessionId string `protobuf:"bytes,4,opt,name=harness_session_id,json=harnessSessionId,proto3" json:"harness_session_id,omitempty"`
+	// Which start of a pane of loopd's it is; empty elsewhere.
+	Launch string `protobuf:"bytes,5,opt,name=launch,proto3" json:"launch,omitempty"`
+	// The run of loopd's that the harness was started for; empty elsewhere.
+	Run string `protobuf:"bytes,6,opt,name=run,proto3" json:"run,omitempty"`
+	// The harness's process; 0 is unknown.
+	Pid int32 `protobuf:"varint,7,opt,name=pid,proto3" json:"pid,omitempty"`
+	// How it started, or why it ended.
+	Source string `protobuf:"bytes,8,opt,name=source,proto3" json:"source,omitempty"`
+	// What it waits for, one line.
+	Detail string `protobuf:"bytes,9,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Of a prompt: the runs whose marks stand in it, in order.
+	Runs []string `protobuf:"bytes,10,rep,name=runs,proto3" json:"runs,omitempty"`
+	// The folder that the harness is in.
+	Cwd string `protobuf:"bytes,11,opt,name=cwd,proto3" json:"cwd,omitempty"`
+	// When.
+	At            *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportRequest) Reset() {
+	*x = ReportRequest{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportRequest) ProtoMessage() {}
+
+func (x *ReportRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
+func (*ReportRequest) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ReportRequest) GetEvent() string {
+	if x != nil {
+		return x.Event
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetWorkItem() string {
+	if x != nil {
+		return x.WorkItem
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetHarness() string {
+	if x != nil {
+		return x.Harness
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetHarnessSessionId() string {
+	if x != nil {
+		return x.HarnessSessionId
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetLaunch() string {
+	if x != nil {
+		return x.Launch
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetPid() int32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetRuns() []string {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+func (x *ReportRequest) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// ReportResponse is empty: a hook has nothing to do with an answer.
+type ReportResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportResponse) Reset() {
+	*x = ReportResponse{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportResponse) ProtoMessage() {}
+
+func (x *ReportResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
+func (*ReportResponse) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{20}
+}
+
+// WaitRequest names the conversation that can be woken.
+type WaitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item's ref.
+	WorkItem string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	// The harness's name.
+	Harness string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
+	// The conversation's id.
+	HarnessSessionId string `protobuf:"bytes,3,opt,name=harness_session_id,json=harnessSessionId,proto3" json:"harness_session_id,omitempty"`
+	// Which start of a pane of loopd's it is; empty elsewhere.
+	Launch string `protobuf:"bytes,4,opt,name=launch,proto3" json:"launch,omitempty"`
+	// The harness's process; 0 is unknown.
+	Pid           int32 `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitRequest) Reset() {
+	*x = WaitRequest{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitRequest) ProtoMessage() {}
+
+func (x *WaitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
+func (*WaitRequest) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *WaitRequest) GetWorkItem() string {
+	if x != nil {
+		return x.WorkItem
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetHarness() string {
+	if x != nil {
+		return x.Harness
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetHarnessSessionId() string {
+	if x != nil {
+		return x.HarnessSessionId
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetLaunch() string {
+	if x != nil {
+		return x.Launch
+	}
+	return ""
+}
+
+func (x *WaitRequest) GetPid() int32 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+// WaitResponse is what a conversation is woken with.
+type WaitResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether there is anything.
+	Woken bool `protobuf:"varint,1,opt,name=woken,proto3" json:"woken,omitempty"`
+	// The run that it belongs to.
+	Run string `protobuf:"bytes,2,opt,name=run,proto3" json:"run,omitempty"`
+	// What it is about, one line of loopd's for people.
+	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
+	// The whole text for the agent.
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitResponse) Reset() {
+	*x = WaitResponse{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitResponse) ProtoMessage() {}
+
+func (x *WaitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
+func (*WaitResponse) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *WaitResponse) GetWoken() bool {
+	if x != nil {
+		return x.Woken
+	}
+	return false
+}
+
+func (x *WaitResponse) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *WaitResponse) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *WaitResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // TranscriptRequest names a session.
 type TranscriptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1039,7 +1812,7 @@ type TranscriptRequest struct {
 
 func (x *TranscriptRequest) Reset() {
 	*x = TranscriptRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[14]
+	mi := &file_loop_v1_sessions_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1824,7 @@ func (x *TranscriptRequest) String() string {
 func (*TranscriptRequest) ProtoMessage() {}
 
 func (x *TranscriptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[14]
+	mi := &file_loop_v1_sessions_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1837,7 @@ func (x *TranscriptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TranscriptRequest.ProtoReflect.Descriptor instead.
 func (*TranscriptRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{14}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TranscriptRequest) GetWorkItem() string {
@@ -1092,7 +1865,7 @@ type TranscriptResponse struct {
 
 func (x *TranscriptResponse) Reset() {
 	*x = TranscriptResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[15]
+	mi := &file_loop_v1_sessions_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1104,7 +1877,7 @@ func (x *TranscriptResponse) String() string {
 func (*TranscriptResponse) ProtoMessage() {}
 
 func (x *TranscriptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[15]
+	mi := &file_loop_v1_sessions_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1117,7 +1890,7 @@ func (x *TranscriptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TranscriptResponse.ProtoReflect.Descriptor instead.
 func (*TranscriptResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{15}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *TranscriptResponse) GetText() string {
@@ -1168,7 +1941,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[16]
+	mi := &file_loop_v1_sessions_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1953,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[16]
+	mi := &file_loop_v1_sessions_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1966,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{16}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Delivery) GetId() string {
@@ -1319,7 +2092,7 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x04host\x18\x03 \x01(\tR\x04host\x12\x14\n" +
 	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x12\n" +
 	"\x04repo\x18\x05 \x01(\tR\x04repo\x12\x16\n" +
-	"\x06number\x18\x06 \x01(\x05R\x06number\"\xc8\x05\n" +
+	"\x06number\x18\x06 \x01(\x05R\x06number\"\xf7\x05\n" +
 	"\aSession\x12.\n" +
 	"\twork_item\x18\x01 \x01(\v2\x11.loop.v1.WorkItemR\bworkItem\x12\x18\n" +
 	"\aharness\x18\x02 \x01(\tR\aharness\x12,\n" +
@@ -1342,7 +2115,17 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\aspawned\x18\x10 \x01(\bR\aspawned\x12\x16\n" +
 	"\x06queued\x18\x11 \x01(\x05R\x06queued\x12\x1a\n" +
 	"\bactivity\x18\x12 \x01(\tR\bactivity\x120\n" +
-	"\x14previous_session_ids\x18\x13 \x03(\tR\x12previousSessionIds\"\xb6\x01\n" +
+	"\x14previous_session_ids\x18\x13 \x03(\tR\x12previousSessionIds\x12-\n" +
+	"\bpresence\x18\x14 \x01(\v2\x11.loop.v1.PresenceR\bpresence\"\xf0\x01\n" +
+	"\bPresence\x12\x18\n" +
+	"\aharness\x18\x01 \x01(\tR\aharness\x12,\n" +
+	"\x12harness_session_id\x18\x02 \x01(\tR\x10harnessSessionId\x12\x16\n" +
+	"\x06launch\x18\x03 \x01(\tR\x06launch\x12\x10\n" +
+	"\x03pid\x18\x04 \x01(\x05R\x03pid\x12\x12\n" +
+	"\x04turn\x18\x05 \x01(\tR\x04turn\x120\n" +
+	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
+	"\x06detail\x18\a \x01(\tR\x06detail\x12\x14\n" +
+	"\x05waker\x18\b \x01(\bR\x05waker\"\xb6\x01\n" +
 	"\x0fRegisterRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x18\n" +
 	"\aharness\x18\x02 \x01(\tR\aharness\x12,\n" +
@@ -1352,28 +2135,38 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x05force\x18\x06 \x01(\bR\x05force\"Z\n" +
 	"\x10RegisterResponse\x12*\n" +
 	"\asession\x18\x01 \x01(\v2\x10.loop.v1.SessionR\asession\x12\x1a\n" +
-	"\bwarnings\x18\x02 \x03(\tR\bwarnings\"0\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\"[\n" +
 	"\x11GetSessionRequest\x12\x1b\n" +
-	"\twork_item\x18\x01 \x01(\tR\bworkItem\"\x94\x01\n" +
+	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12)\n" +
+	"\x06attach\x18\x02 \x01(\v2\x11.loop.v1.AttachToR\x06attach\"4\n" +
+	"\bAttachTo\x12\x14\n" +
+	"\x05write\x18\x01 \x01(\bR\x05write\x12\x12\n" +
+	"\x04tmux\x18\x02 \x01(\tR\x04tmux\"0\n" +
+	"\x06Attach\x12\x12\n" +
+	"\x04argv\x18\x01 \x03(\tR\x04argv\x12\x12\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\"\xbd\x01\n" +
 	"\x12GetSessionResponse\x12*\n" +
 	"\asession\x18\x01 \x01(\v2\x10.loop.v1.SessionR\asession\x12'\n" +
 	"\x05queue\x18\x02 \x03(\v2\x11.loop.v1.DeliveryR\x05queue\x12)\n" +
-	"\x06recent\x18\x03 \x03(\v2\x11.loop.v1.DeliveryR\x06recent\"-\n" +
+	"\x06recent\x18\x03 \x03(\v2\x11.loop.v1.DeliveryR\x06recent\x12'\n" +
+	"\x06attach\x18\x04 \x01(\v2\x0f.loop.v1.AttachR\x06attach\"-\n" +
 	"\x13ListSessionsRequest\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\"`\n" +
 	"\x14ListSessionsResponse\x12,\n" +
 	"\bsessions\x18\x01 \x03(\v2\x10.loop.v1.SessionR\bsessions\x12\x1a\n" +
-	"\bproblems\x18\x02 \x03(\tR\bproblems\"D\n" +
+	"\bproblems\x18\x02 \x03(\tR\bproblems\"k\n" +
 	"\fCloseRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x17\n" +
-	"\ano_wait\x18\x02 \x01(\bR\x06noWait\"\xb3\x01\n" +
+	"\ano_wait\x18\x02 \x01(\bR\x06noWait\x12%\n" +
+	"\x04tmux\x18\x03 \x01(\x0e2\x11.loop.v1.TmuxFateR\x04tmux\"\xcf\x01\n" +
 	"\rCloseResponse\x12*\n" +
 	"\asession\x18\x01 \x01(\v2\x10.loop.v1.SessionR\asession\x12\x1f\n" +
 	"\vdelivery_id\x18\x02 \x01(\tR\n" +
 	"deliveryId\x12#\n" +
 	"\rharness_ended\x18\x03 \x01(\bR\fharnessEnded\x12\x16\n" +
 	"\x06killed\x18\x04 \x01(\bR\x06killed\x12\x18\n" +
-	"\adropped\x18\x05 \x01(\x05R\adropped\"+\n" +
+	"\adropped\x18\x05 \x01(\x05R\adropped\x12\x1a\n" +
+	"\bretained\x18\x06 \x01(\tR\bretained\"+\n" +
 	"\fPauseRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\"r\n" +
 	"\rPauseResponse\x12*\n" +
@@ -1384,7 +2177,41 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\"T\n" +
 	"\x0eResumeResponse\x12*\n" +
 	"\asession\x18\x01 \x01(\v2\x10.loop.v1.SessionR\asession\x12\x16\n" +
-	"\x06missed\x18\x02 \x01(\x05R\x06missed\"H\n" +
+	"\x06missed\x18\x02 \x01(\x05R\x06missed\"N\n" +
+	"\vSendRequest\x12\x1b\n" +
+	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"[\n" +
+	"\fSendResponse\x12\x1f\n" +
+	"\vdelivery_id\x18\x01 \x01(\tR\n" +
+	"deliveryId\x12*\n" +
+	"\asession\x18\x02 \x01(\v2\x10.loop.v1.SessionR\asession\"\xc8\x02\n" +
+	"\rReportRequest\x12\x14\n" +
+	"\x05event\x18\x01 \x01(\tR\x05event\x12\x1b\n" +
+	"\twork_item\x18\x02 \x01(\tR\bworkItem\x12\x18\n" +
+	"\aharness\x18\x03 \x01(\tR\aharness\x12,\n" +
+	"\x12harness_session_id\x18\x04 \x01(\tR\x10harnessSessionId\x12\x16\n" +
+	"\x06launch\x18\x05 \x01(\tR\x06launch\x12\x10\n" +
+	"\x03run\x18\x06 \x01(\tR\x03run\x12\x10\n" +
+	"\x03pid\x18\a \x01(\x05R\x03pid\x12\x16\n" +
+	"\x06source\x18\b \x01(\tR\x06source\x12\x16\n" +
+	"\x06detail\x18\t \x01(\tR\x06detail\x12\x12\n" +
+	"\x04runs\x18\n" +
+	" \x03(\tR\x04runs\x12\x10\n" +
+	"\x03cwd\x18\v \x01(\tR\x03cwd\x12*\n" +
+	"\x02at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x10\n" +
+	"\x0eReportResponse\"\x9c\x01\n" +
+	"\vWaitRequest\x12\x1b\n" +
+	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x18\n" +
+	"\aharness\x18\x02 \x01(\tR\aharness\x12,\n" +
+	"\x12harness_session_id\x18\x03 \x01(\tR\x10harnessSessionId\x12\x16\n" +
+	"\x06launch\x18\x04 \x01(\tR\x06launch\x12\x10\n" +
+	"\x03pid\x18\x05 \x01(\x05R\x03pid\"`\n" +
+	"\fWaitResponse\x12\x14\n" +
+	"\x05woken\x18\x01 \x01(\bR\x05woken\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\tR\x03run\x12\x14\n" +
+	"\x05title\x18\x03 \x01(\tR\x05title\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"H\n" +
 	"\x11TranscriptRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\"(\n" +
@@ -1408,16 +2235,23 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x06due_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x05dueAt\x12\x10\n" +
 	"\x03run\x18\x0e \x01(\tR\x03run\x12\x18\n" +
 	"\asummary\x18\x0f \x01(\tR\asummary\x125\n" +
-	"\bended_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt2\xc4\x03\n" +
+	"\bended_at\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\aendedAt*M\n" +
+	"\bTmuxFate\x12\x19\n" +
+	"\x15TMUX_FATE_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eTMUX_FATE_KEEP\x10\x01\x12\x12\n" +
+	"\x0eTMUX_FATE_KILL\x10\x022\xe9\x04\n" +
 	"\bSessions\x12?\n" +
 	"\bRegister\x12\x18.loop.v1.RegisterRequest\x1a\x19.loop.v1.RegisterResponse\x12>\n" +
 	"\x03Get\x12\x1a.loop.v1.GetSessionRequest\x1a\x1b.loop.v1.GetSessionResponse\x12C\n" +
 	"\x04List\x12\x1c.loop.v1.ListSessionsRequest\x1a\x1d.loop.v1.ListSessionsResponse\x126\n" +
 	"\x05Close\x12\x15.loop.v1.CloseRequest\x1a\x16.loop.v1.CloseResponse\x126\n" +
 	"\x05Pause\x12\x15.loop.v1.PauseRequest\x1a\x16.loop.v1.PauseResponse\x129\n" +
-	"\x06Resume\x12\x16.loop.v1.ResumeRequest\x1a\x17.loop.v1.ResumeResponse\x12G\n" +
+	"\x06Resume\x12\x16.loop.v1.ResumeRequest\x1a\x17.loop.v1.ResumeResponse\x123\n" +
+	"\x04Send\x12\x14.loop.v1.SendRequest\x1a\x15.loop.v1.SendResponse\x12G\n" +
 	"\n" +
-	"Transcript\x12\x1a.loop.v1.TranscriptRequest\x1a\x1b.loop.v1.TranscriptResponse0\x01B2Z0github.com/loop-daemon/loop/proto/loop/v1;loopv1b\x06proto3"
+	"Transcript\x12\x1a.loop.v1.TranscriptRequest\x1a\x1b.loop.v1.TranscriptResponse0\x01\x129\n" +
+	"\x06Report\x12\x16.loop.v1.ReportRequest\x1a\x17.loop.v1.ReportResponse\x123\n" +
+	"\x04Wait\x12\x14.loop.v1.WaitRequest\x1a\x15.loop.v1.WaitResponseB2Z0github.com/loop-daemon/loop/proto/loop/v1;loopv1b\x06proto3"
 
 var (
 	file_loop_v1_sessions_proto_rawDescOnce sync.Once
@@ -1431,62 +2265,86 @@ func file_loop_v1_sessions_proto_rawDescGZIP() []byte {
 	return file_loop_v1_sessions_proto_rawDescData
 }
 
-var file_loop_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_loop_v1_sessions_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_loop_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_loop_v1_sessions_proto_goTypes = []any{
-	(*WorkItem)(nil),              // 0: loop.v1.WorkItem
-	(*Session)(nil),               // 1: loop.v1.Session
-	(*RegisterRequest)(nil),       // 2: loop.v1.RegisterRequest
-	(*RegisterResponse)(nil),      // 3: loop.v1.RegisterResponse
-	(*GetSessionRequest)(nil),     // 4: loop.v1.GetSessionRequest
-	(*GetSessionResponse)(nil),    // 5: loop.v1.GetSessionResponse
-	(*ListSessionsRequest)(nil),   // 6: loop.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),  // 7: loop.v1.ListSessionsResponse
-	(*CloseRequest)(nil),          // 8: loop.v1.CloseRequest
-	(*CloseResponse)(nil),         // 9: loop.v1.CloseResponse
-	(*PauseRequest)(nil),          // 10: loop.v1.PauseRequest
-	(*PauseResponse)(nil),         // 11: loop.v1.PauseResponse
-	(*ResumeRequest)(nil),         // 12: loop.v1.ResumeRequest
-	(*ResumeResponse)(nil),        // 13: loop.v1.ResumeResponse
-	(*TranscriptRequest)(nil),     // 14: loop.v1.TranscriptRequest
-	(*TranscriptResponse)(nil),    // 15: loop.v1.TranscriptResponse
-	(*Delivery)(nil),              // 16: loop.v1.Delivery
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(TmuxFate)(0),                 // 0: loop.v1.TmuxFate
+	(*WorkItem)(nil),              // 1: loop.v1.WorkItem
+	(*Session)(nil),               // 2: loop.v1.Session
+	(*Presence)(nil),              // 3: loop.v1.Presence
+	(*RegisterRequest)(nil),       // 4: loop.v1.RegisterRequest
+	(*RegisterResponse)(nil),      // 5: loop.v1.RegisterResponse
+	(*GetSessionRequest)(nil),     // 6: loop.v1.GetSessionRequest
+	(*AttachTo)(nil),              // 7: loop.v1.AttachTo
+	(*Attach)(nil),                // 8: loop.v1.Attach
+	(*GetSessionResponse)(nil),    // 9: loop.v1.GetSessionResponse
+	(*ListSessionsRequest)(nil),   // 10: loop.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),  // 11: loop.v1.ListSessionsResponse
+	(*CloseRequest)(nil),          // 12: loop.v1.CloseRequest
+	(*CloseResponse)(nil),         // 13: loop.v1.CloseResponse
+	(*PauseRequest)(nil),          // 14: loop.v1.PauseRequest
+	(*PauseResponse)(nil),         // 15: loop.v1.PauseResponse
+	(*ResumeRequest)(nil),         // 16: loop.v1.ResumeRequest
+	(*ResumeResponse)(nil),        // 17: loop.v1.ResumeResponse
+	(*SendRequest)(nil),           // 18: loop.v1.SendRequest
+	(*SendResponse)(nil),          // 19: loop.v1.SendResponse
+	(*ReportRequest)(nil),         // 20: loop.v1.ReportRequest
+	(*ReportResponse)(nil),        // 21: loop.v1.ReportResponse
+	(*WaitRequest)(nil),           // 22: loop.v1.WaitRequest
+	(*WaitResponse)(nil),          // 23: loop.v1.WaitResponse
+	(*TranscriptRequest)(nil),     // 24: loop.v1.TranscriptRequest
+	(*TranscriptResponse)(nil),    // 25: loop.v1.TranscriptResponse
+	(*Delivery)(nil),              // 26: loop.v1.Delivery
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
 }
 var file_loop_v1_sessions_proto_depIdxs = []int32{
-	0,  // 0: loop.v1.Session.work_item:type_name -> loop.v1.WorkItem
-	17, // 1: loop.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	17, // 2: loop.v1.Session.last_event_at:type_name -> google.protobuf.Timestamp
-	17, // 3: loop.v1.Session.closed_at:type_name -> google.protobuf.Timestamp
-	1,  // 4: loop.v1.RegisterResponse.session:type_name -> loop.v1.Session
-	1,  // 5: loop.v1.GetSessionResponse.session:type_name -> loop.v1.Session
-	16, // 6: loop.v1.GetSessionResponse.queue:type_name -> loop.v1.Delivery
-	16, // 7: loop.v1.GetSessionResponse.recent:type_name -> loop.v1.Delivery
-	1,  // 8: loop.v1.ListSessionsResponse.sessions:type_name -> loop.v1.Session
-	1,  // 9: loop.v1.CloseResponse.session:type_name -> loop.v1.Session
-	1,  // 10: loop.v1.PauseResponse.session:type_name -> loop.v1.Session
-	1,  // 11: loop.v1.ResumeResponse.session:type_name -> loop.v1.Session
-	17, // 12: loop.v1.Delivery.received_at:type_name -> google.protobuf.Timestamp
-	17, // 13: loop.v1.Delivery.due_at:type_name -> google.protobuf.Timestamp
-	17, // 14: loop.v1.Delivery.ended_at:type_name -> google.protobuf.Timestamp
-	2,  // 15: loop.v1.Sessions.Register:input_type -> loop.v1.RegisterRequest
-	4,  // 16: loop.v1.Sessions.Get:input_type -> loop.v1.GetSessionRequest
-	6,  // 17: loop.v1.Sessions.List:input_type -> loop.v1.ListSessionsRequest
-	8,  // 18: loop.v1.Sessions.Close:input_type -> loop.v1.CloseRequest
-	10, // 19: loop.v1.Sessions.Pause:input_type -> loop.v1.PauseRequest
-	12, // 20: loop.v1.Sessions.Resume:input_type -> loop.v1.ResumeRequest
-	14, // 21: loop.v1.Sessions.Transcript:input_type -> loop.v1.TranscriptRequest
-	3,  // 22: loop.v1.Sessions.Register:output_type -> loop.v1.RegisterResponse
-	5,  // 23: loop.v1.Sessions.Get:output_type -> loop.v1.GetSessionResponse
-	7,  // 24: loop.v1.Sessions.List:output_type -> loop.v1.ListSessionsResponse
-	9,  // 25: loop.v1.Sessions.Close:output_type -> loop.v1.CloseResponse
-	11, // 26: loop.v1.Sessions.Pause:output_type -> loop.v1.PauseResponse
-	13, // 27: loop.v1.Sessions.Resume:output_type -> loop.v1.ResumeResponse
-	15, // 28: loop.v1.Sessions.Transcript:output_type -> loop.v1.TranscriptResponse
-	22, // [22:29] is the sub-list for method output_type
-	15, // [15:22] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	1,  // 0: loop.v1.Session.work_item:type_name -> loop.v1.WorkItem
+	27, // 1: loop.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	27, // 2: loop.v1.Session.last_event_at:type_name -> google.protobuf.Timestamp
+	27, // 3: loop.v1.Session.closed_at:type_name -> google.protobuf.Timestamp
+	3,  // 4: loop.v1.Session.presence:type_name -> loop.v1.Presence
+	27, // 5: loop.v1.Presence.since:type_name -> google.protobuf.Timestamp
+	2,  // 6: loop.v1.RegisterResponse.session:type_name -> loop.v1.Session
+	7,  // 7: loop.v1.GetSessionRequest.attach:type_name -> loop.v1.AttachTo
+	2,  // 8: loop.v1.GetSessionResponse.session:type_name -> loop.v1.Session
+	26, // 9: loop.v1.GetSessionResponse.queue:type_name -> loop.v1.Delivery
+	26, // 10: loop.v1.GetSessionResponse.recent:type_name -> loop.v1.Delivery
+	8,  // 11: loop.v1.GetSessionResponse.attach:type_name -> loop.v1.Attach
+	2,  // 12: loop.v1.ListSessionsResponse.sessions:type_name -> loop.v1.Session
+	0,  // 13: loop.v1.CloseRequest.tmux:type_name -> loop.v1.TmuxFate
+	2,  // 14: loop.v1.CloseResponse.session:type_name -> loop.v1.Session
+	2,  // 15: loop.v1.PauseResponse.session:type_name -> loop.v1.Session
+	2,  // 16: loop.v1.ResumeResponse.session:type_name -> loop.v1.Session
+	2,  // 17: loop.v1.SendResponse.session:type_name -> loop.v1.Session
+	27, // 18: loop.v1.ReportRequest.at:type_name -> google.protobuf.Timestamp
+	27, // 19: loop.v1.Delivery.received_at:type_name -> google.protobuf.Timestamp
+	27, // 20: loop.v1.Delivery.due_at:type_name -> google.protobuf.Timestamp
+	27, // 21: loop.v1.Delivery.ended_at:type_name -> google.protobuf.Timestamp
+	4,  // 22: loop.v1.Sessions.Register:input_type -> loop.v1.RegisterRequest
+	6,  // 23: loop.v1.Sessions.Get:input_type -> loop.v1.GetSessionRequest
+	10, // 24: loop.v1.Sessions.List:input_type -> loop.v1.ListSessionsRequest
+	12, // 25: loop.v1.Sessions.Close:input_type -> loop.v1.CloseRequest
+	14, // 26: loop.v1.Sessions.Pause:input_type -> loop.v1.PauseRequest
+	16, // 27: loop.v1.Sessions.Resume:input_type -> loop.v1.ResumeRequest
+	18, // 28: loop.v1.Sessions.Send:input_type -> loop.v1.SendRequest
+	24, // 29: loop.v1.Sessions.Transcript:input_type -> loop.v1.TranscriptRequest
+	20, // 30: loop.v1.Sessions.Report:input_type -> loop.v1.ReportRequest
+	22, // 31: loop.v1.Sessions.Wait:input_type -> loop.v1.WaitRequest
+	5,  // 32: loop.v1.Sessions.Register:output_type -> loop.v1.RegisterResponse
+	9,  // 33: loop.v1.Sessions.Get:output_type -> loop.v1.GetSessionResponse
+	11, // 34: loop.v1.Sessions.List:output_type -> loop.v1.ListSessionsResponse
+	13, // 35: loop.v1.Sessions.Close:output_type -> loop.v1.CloseResponse
+	15, // 36: loop.v1.Sessions.Pause:output_type -> loop.v1.PauseResponse
+	17, // 37: loop.v1.Sessions.Resume:output_type -> loop.v1.ResumeResponse
+	19, // 38: loop.v1.Sessions.Send:output_type -> loop.v1.SendResponse
+	25, // 39: loop.v1.Sessions.Transcript:output_type -> loop.v1.TranscriptResponse
+	21, // 40: loop.v1.Sessions.Report:output_type -> loop.v1.ReportResponse
+	23, // 41: loop.v1.Sessions.Wait:output_type -> loop.v1.WaitResponse
+	32, // [32:42] is the sub-list for method output_type
+	22, // [22:32] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_loop_v1_sessions_proto_init() }
@@ -1499,13 +2357,14 @@ func file_loop_v1_sessions_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loop_v1_sessions_proto_rawDesc), len(file_loop_v1_sessions_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   17,
+			NumEnums:      1,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_loop_v1_sessions_proto_goTypes,
 		DependencyIndexes: file_loop_v1_sessions_proto_depIdxs,
+		EnumInfos:         file_loop_v1_sessions_proto_enumTypes,
 		MessageInfos:      file_loop_v1_sessions_proto_msgTypes,
 	}.Build()
 	File_loop_v1_sessions_proto = out.File

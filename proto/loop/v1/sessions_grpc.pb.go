@@ -25,7 +25,10 @@ const (
 	Sessions_Close_FullMethodName      = "/loop.v1.Sessions/Close"
 	Sessions_Pause_FullMethodName      = "/loop.v1.Sessions/Pause"
 	Sessions_Resume_FullMethodName     = "/loop.v1.Sessions/Resume"
+	Sessions_Send_FullMethodName       = "/loop.v1.Sessions/Send"
 	Sessions_Transcript_FullMethodName = "/loop.v1.Sessions/Transcript"
+	Sessions_Report_FullMethodName     = "/loop.v1.Sessions/Report"
+	Sessions_Wait_FullMethodName       = "/loop.v1.Sessions/Wait"
 )
 
 // SessionsClient is the client API for Sessions service.
@@ -46,8 +49,16 @@ type SessionsClient interface {
 	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*PauseResponse, error)
 	// Resume lets events reach a paused session again.
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*ResumeResponse, error)
+	// Send hands the words of the person at this machine to the session of a work item, in its turn among what is queued.
+	// FAILED_PRECONDITION if the session is paused.
+	Send(ctx context.Context, in *SendRequest, opts ...grpc.CallOption) (*SendResponse, error)
 	// Transcript streams what went into and came out of the session's runs, the oldest first.
 	Transcript(ctx context.Context, in *TranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TranscriptResponse], error)
+	// Report tells what a hook of a harness saw.
+	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
+	// Wait answers when there is something to wake a live conversation with, or with nothing when a newer call of the same
+	// conversation has taken its place. It waits for as long as the caller does.
+	Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*WaitResponse, error)
 }
 
 type sessionsClient struct {
@@ -118,6 +129,16 @@ func (c *sessionsClient) Resume(ctx context.Context, in *ResumeRequest, opts ...
 	return out, nil
 }
 
+func (c *sessionsClient) Send(ctx context.Context, in *SendRequest, opts ...grpc.CallOption) (*SendResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SendResponse)
+	err := c.cc.Invoke(ctx, Sessions_Send_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sessionsClient) Transcript(ctx context.Context, in *TranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TranscriptResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Sessions_ServiceDesc.Streams[0], Sessions_Transcript_FullMethodName, cOpts...)
@@ -137,6 +158,26 @@ func (c *sessionsClient) Transcript(ctx context.Context, in *TranscriptRequest, 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Sessions_TranscriptClient = grpc.ServerStreamingClient[TranscriptResponse]
 
+func (c *sessionsClient) Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportResponse)
+	err := c.cc.Invoke(ctx, Sessions_Report_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionsClient) Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*WaitResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WaitResponse)
+	err := c.cc.Invoke(ctx, Sessions_Wait_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SessionsServer is the server API for Sessions service.
 // All implementations must embed UnimplementedSessionsServer
 // for forward compatibility.
@@ -155,8 +196,16 @@ type SessionsServer interface {
 	Pause(context.Context, *PauseRequest) (*PauseResponse, error)
 	// Resume lets events reach a paused session again.
 	Resume(context.Context, *ResumeRequest) (*ResumeResponse, error)
+	// Send hands the words of the person at this machine to the session of a work item, in its turn among what is queued.
+	// FAILED_PRECONDITION if the session is paused.
+	Send(context.Context, *SendRequest) (*SendResponse, error)
 	// Transcript streams what went into and came out of the session's runs, the oldest first.
 	Transcript(*TranscriptRequest, grpc.ServerStreamingServer[TranscriptResponse]) error
+	// Report tells what a hook of a harness saw.
+	Report(context.Context, *ReportRequest) (*ReportResponse, error)
+	// Wait answers when there is something to wake a live conversation with, or with nothing when a newer call of the same
+	// conversation has taken its place. It waits for as long as the caller does.
+	Wait(context.Context, *WaitRequest) (*WaitResponse, error)
 	mustEmbedUnimplementedSessionsServer()
 }
 
@@ -185,8 +234,17 @@ func (UnimplementedSessionsServer) Pause(context.Context, *PauseRequest) (*Pause
 func (UnimplementedSessionsServer) Resume(context.Context, *ResumeRequest) (*ResumeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Resume not implemented")
 }
+func (UnimplementedSessionsServer) Send(context.Context, *SendRequest) (*SendResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Send not implemented")
+}
 func (UnimplementedSessionsServer) Transcript(*TranscriptRequest, grpc.ServerStreamingServer[TranscriptResponse]) error {
 	return status.Error(codes.Unimplemented, "method Transcript not implemented")
+}
+func (UnimplementedSessionsServer) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
+}
+func (UnimplementedSessionsServer) Wait(context.Context, *WaitRequest) (*WaitResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Wait not implemented")
 }
 func (UnimplementedSessionsServer) mustEmbedUnimplementedSessionsServer() {}
 func (UnimplementedSessionsServer) testEmbeddedByValue()                  {}
@@ -317,6 +375,24 @@ func _Sessions_Resume_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Sessions_Send_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SendRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionsServer).Send(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sessions_Send_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionsServer).Send(ctx, req.(*SendRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Sessions_Transcript_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(TranscriptRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -327,6 +403,42 @@ func _Sessions_Transcript_Handler(srv interface{}, stream grpc.ServerStream) err
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Sessions_TranscriptServer = grpc.ServerStreamingServer[TranscriptResponse]
+
+func _Sessions_Report_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionsServer).Report(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sessions_Report_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionsServer).Report(ctx, req.(*ReportRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sessions_Wait_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WaitRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionsServer).Wait(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sessions_Wait_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionsServer).Wait(ctx, req.(*WaitRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 // Sessions_ServiceDesc is the grpc.ServiceDesc for Sessions service.
 // It's only intended for direct use with grpc.RegisterService,
@@ -358,6 +470,18 @@ var Sessions_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Resume",
 			Handler:    _Sessions_Resume_Handler,
+		},
+		{
+			MethodName: "Send",
+			Handler:    _Sessions_Send_Handler,
+		},
+		{
+			MethodName: "Report",
+			Handler:    _Sessions_Report_Handler,
+		},
+		{
+			MethodName: "Wait",
+			Handler:    _Sessions_Wait_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
