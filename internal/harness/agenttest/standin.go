@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -97,6 +96,21 @@ type ending struct {
 //	interrupted    it had a SIGINT              blocked        a hook refused the prompt
 //	deny=TOOL      a tool was refused           cost=USD       what the conversation has cost so far
 //
+// Without -p, in a terminal, Claude Code is the program that a person types into: its composer, queue and dialogs, hooks that are
+// run as settings say, and hooks that wake it. What is done there is recorded as acts. There a prompt may also hold
+//
+//	ask=TOOL       a dialog asks whether a tool may run, before the answer
+//	tool           a tool runs as long as the turn
+//	crash=N        end with this status in place of an answer
+//
+// exit=N ends it after the answer, and the environment may also hold
+//
+//	starts=MS      it can be typed into after that long
+//	crash=N        end with this status at once
+//	blind          never read what is typed
+//	onboard        ask what a new person is asked, unless that is known
+//	classic        draw on the main screen, not on the alternate one
+//
 // It reads its environment and working folder from the process and catches signals: it is for a program's main function, or
 // for TestMain where Is.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -106,6 +120,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	if tty, ok := inTerminal(filepath.Base(args[0]), args[1:], stdin); ok {
+		return runTUI(args[1:], tty, stdout, stderr, signals)
+	}
 	s := standIn{as: programs()[filepath.Base(args[0])], stdout: stdout, stderr: stderr, signals: signals}
 	self, complaint, err := s.begin(args[1:], stdin)
 	if err != nil {
@@ -185,7 +202,7 @@ func (s *standIn) run() int {
 
 // enter opens the conversation, or ends where the program would.
 func (s *standIn) enter() (ending, bool) {
-	e, refused, err := s.take(os.Getenv(EnvState))
+	e, refused, err := s.take(conversations(os.Getenv(EnvState)))
 	if err != nil {
 		return ending{stderr: "Error: " + err.Error(), code: 1}, true
 	}
@@ -195,23 +212,14 @@ func (s *standIn) enter() (ending, bool) {
 	return e, refused
 }
 
-// take names a conversation that has no name, and adds the prompt to the conversation's file in a folder. Without a folder
-// there is every conversation that is asked for.
-func (s *standIn) take(dir string) (e ending, refused bool, err error) {
-	s.turn = 1
+// take names a conversation that has no name, and adds the prompt to it.
+func (s *standIn) take(kept conversations) (e ending, refused bool, err error) {
 	if s.id == "" {
 		s.id = s.as.name()
 	}
-	if dir == "" {
-		return ending{}, false, nil
-	}
-	folder, err := os.OpenRoot(dir)
-	if err != nil {
+	switch known, err := kept.know(s.id, s.resume); {
+	case err != nil:
 		return ending{}, false, err
-	}
-	defer folder.Close() //nolint:errcheck // a folder that was only looked into
-	said, err := folder.ReadFile(s.id)
-	switch known := err == nil; {
 	case s.resume && !known:
 		e, refused = s.as.lost(s.id)
 	case !s.resume && known:
@@ -220,8 +228,8 @@ func (s *standIn) take(dir string) (e ending, refused bool, err error) {
 	if refused {
 		return e, true, nil
 	}
-	s.turn += strings.Count(string(said), "\n")
-	return e, false, folder.WriteFile(s.id, append(said, strconv.Quote(s.prompt)+"\n"...), 0o600)
+	s.turn, err = kept.add(s.id, s.prompt)
+	return e, false, err
 }
 
 // wait returns the exit status when a signal ends the run before d is over.
