@@ -28,6 +28,7 @@
 // The outside world
 //
 //	github       payloads and signatures of GitHub's webhooks
+//	tmux         one private tmux server: sessions, panes, pastes, transcripts
 //
 // What people touch
 //

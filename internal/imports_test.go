@@ -20,7 +20,7 @@ var rooms = []struct {
 		"the words, the API's messages and the system know nothing of the rest: take what you need as a parameter",
 	},
 	{
-		"config github prompt route", "loop sys/*",
+		"config github prompt route tmux", "loop sys/*",
 		"these do not know each other: a word that two of them share belongs in loop, and who joins them is above both",
 	},
 	{
@@ -61,6 +61,7 @@ var rooms = []struct {
 
 	// For tests and the demonstration alone: no row above names these.
 	{"github/githubtest", "loop github sys/*", "it imitates GitHub, which does not know Loop"},
+	{"tmux/tmuxtest", "loop sys/* tmux", "it is a server to try things on, and programs to put into it"},
 	{"harness/agenttest", "sys/*", "it imitates agents, which do not know Loop"},
 	{"harness/claudetest harness/codextest", "harness/agenttest", "these imitate what agents talk to, which does not know Loop"},
 	{"demo", "loop harness harness/claudetest github/githubtest sys/*", "the demonstration does what a person can: ask loopctl, or read the files that people read"},
@@ -75,10 +76,10 @@ var owners = []struct {
 	instead string
 }{
 	{"os/exec", "sys/proc e2e", "start children with sys/proc: a group of their own, a deadline, capped output"},
-	{"os/signal", "app cli bench demo harness/agenttest", "take a context: app and cli turn signals into one"},
+	{"os/signal", "app cli bench demo harness/agenttest tmux/tmuxtest", "take a context: app and cli turn signals into one"},
 	{"modernc.org/sqlite", "sys/journal", "SQLite is opened in one place: take a journal"},
 	{"github.com/pelletier/go-toml/v2", "config", "settings are read in one place: take Options"},
-	{"testing", "github/githubtest harness/claudetest e2e", "testing must not be linked into the programs"},
+	{"testing", "github/githubtest harness/claudetest tmux/tmuxtest e2e", "testing must not be linked into the programs"},
 }
 
 // pure rooms decide and describe, and touch nothing: that is what makes them easy to test and to trust.

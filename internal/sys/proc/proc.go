@@ -141,6 +141,15 @@ func checkDir(dir string) error {
 	return nil
 }
 
+// LookPath returns the path of the program that a child with this environment (nil: ours) would start by that name. The error is of
+// the class ErrNoProgram when there is none.
+func LookPath(name string, env []string) (string, error) {
+	if env == nil {
+		env = os.Environ()
+	}
+	return lookPath(Program{Path: name, Env: env})
+}
+
 // lookPath finds the program the way the child itself would: in the PATH that it is given, from the folder that it works in.
 // Relative entries of PATH are skipped: a repository must not decide what runs.
 func lookPath(p Program) (string, error) {

@@ -39,7 +39,7 @@ type FileLock struct{ file *os.File }
 // is missing). It does not wait for another holder: the error is then a *HeldError. The file holds the holder's pid, for people
 // and for that error; it stays behind, and means nothing without the lock.
 func Lock(path string) (*FileLock, error) {
-	if err := privateFolder(filepath.Dir(path)); err != nil {
+	if err := PrivateFolder(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)

@@ -125,8 +125,8 @@ func (l *listener) Close() error {
 	return l.err
 }
 
-// privateFolder makes a folder that only we can enter, or checks that it is one. A link to one will do.
-func privateFolder(dir string) error {
+// PrivateFolder makes a folder that only we can enter, or checks that it is one. A link to one will do.
+func PrivateFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

@@ -1,0 +1,82 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/loop-daemon/loop/internal/loop"
+)
+
+// What an act may ask of its pane beside the mark.
+const (
+	isAnything = "1"
+	isDead     = "#{==:#{pane_dead},1}"
+	isDeadOnly = "#{&&:" + isDead + ",#{&&:#{==:#{session_windows},1},#{==:#{window_panes},1}}}"
+	isOpen     = "#{&&:#{==:#{pane_dead},0},#{==:#{pane_input_off},0}}"
+)
+
+// act runs a script if the pane carries the mark and the condition holds, in one step.
+func (s *Server) act(ctx context.Context, t Target, condition word, yes *script) error {
+	c := new(script).when(t, condition, yes.then("display-message", "-p", "done"), refuse(t))
+	out, err := s.change(ctx, c)
+	return verdict(t, out, err)
+}
+
+// refuse prints what stood in the way.
+func refuse(t Target) *script {
+	return do("display-message", "-p", "-t").val(t.Pane).
+		lit("refused|#{pane_id}|#{pane_dead}|#{pane_input_off}|#{@loop_launch}")
+}
+
+// verdict reads the answer of an act.
+func verdict(t Target, out string, err error) error {
+	if errors.Is(err, errAbsent) {
+		return &RefusedError{Target: t, State: Absent}
+	}
+	if err != nil {
+		return err
+	}
+	out = strings.TrimSpace(out)
+	if out == "done" {
+		return nil
+	}
+	f := strings.SplitN(out, "|", 5)
+	if len(f) != 5 || f[0] != "refused" {
+		return unknown(out, errors.New("it neither acted nor refused"))
+	}
+	refused := &RefusedError{Target: t, State: Live, InputOff: f[3] == "1"}
+	switch {
+	case f[1] == "":
+		refused.State = Absent
+	case f[4] != t.Launch:
+		refused.State = Foreign
+	case f[2] == "1":
+		refused.State = Dead
+	}
+	return refused
+}
+
+// SetOption notes something on the launch's pane: an option of the name @loop_ and lower-case letters.
+func (s *Server) SetOption(ctx context.Context, t Target, name, value string) error {
+	if !optionPattern.MatchString(name) || value == "" {
+		return fmt.Errorf("tmux option %q with value %q: %w", name, value, loop.ErrInvalid)
+	}
+	return s.act(ctx, t, isAnything, do("set-option", "-p", "-t").val(t.Pane).lit("--").val(name, value))
+}
+
+var optionPattern = regexp.MustCompile(`^@loop_[a-z_]{1,40}$`)
+
+// RemoveSession removes the session of a launch that has ended, with its pane and history. It is refused while the launch lives
+// and where a person opened other panes in it.
+func (s *Server) RemoveSession(ctx context.Context, t Target) error {
+	return s.act(ctx, t, isDeadOnly, do("kill-session", "-t").val(t.Pane))
+}
+
+// KillSession removes the session of a launch whether it lives or not, with all panes in it: for a person who asked for that.
+// Programs in it get HUP from the kernel; what ignores that lives on.
+func (s *Server) KillSession(ctx context.Context, t Target) error {
+	return s.act(ctx, t, isAnything, do("kill-session", "-t").val(t.Pane))
+}

@@ -1,0 +1,66 @@
+package tmuxtest
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/proc"
+	"github.com/loop-daemon/loop/internal/tmux"
+)
+
+// New returns a client of a server that is this test's alone, in a folder with a short path. When the test ends, the server and
+// every program in it are ended by their pids, and one that is left fails the test. Without tmux the test is skipped.
+func New(t testing.TB, edits ...func(*tmux.Options)) *tmux.Server {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "loop") //nolint:usetesting // its path is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Every process of the server has this HOME, and no other process has.
+	tree := proc.Tree{Cookie: "HOME=" + dir}
+	t.Cleanup(func() {
+		if _, err := tree.Kill(); err != nil {
+			t.Errorf("end tmux: %v", err)
+		}
+		if left, err := tree.Living(); err != nil || len(left) > 0 {
+			t.Errorf("left of tmux: %v, %v", left, err)
+		}
+		_ = os.RemoveAll(dir)
+	})
+	o := tmux.Options{Dir: filepath.Join(dir, "t"), Environ: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}
+	for _, edit := range edits {
+		edit(&o)
+	}
+	s, err := tmux.New(t.Context(), o)
+	if errors.Is(err, loop.ErrUnavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Mark returns a new launch's mark.
+func Mark() string {
+	mark := make([]byte, 16)
+	_, _ = rand.Read(mark)
+	return hex.EncodeToString(mark)
+}
+
+// Eventually waits until done says yes, and fails the test, saying what never came, when it has not within half a minute.
+func Eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	t.Fatalf("never came: %s", what)
+}
