@@ -95,15 +95,22 @@ func (l *Live) tell(r loop.Report) {
 	}
 	p.Harness, p.SessionID, p.PID = r.Harness, r.SessionID, cmp.Or(r.PID, p.PID)
 	if turn, told := turnAfter(r); told {
-		p.Turn, p.Since, p.Detail = turn, r.At, r.Detail
-		if p.Since.IsZero() {
-			p.Since = time.Now()
+		if p.Turn != turn {
+			p.Turn, p.Since, p.Detail = turn, at(r), ""
 		}
-		if turn != loop.TurnWaiting {
-			p.Detail = ""
+		if turn == loop.TurnWaiting {
+			p.Detail = cmp.Or(r.Detail, p.Detail)
 		}
 	}
 	l.presence[key] = p
+}
+
+// at says when what is reported was.
+func at(r loop.Report) time.Time {
+	if r.At.IsZero() {
+		return time.Now()
+	}
+	return r.At
 }
 
 // leaves reports whether an end is one of the program, and not of a conversation that it leaves for another.

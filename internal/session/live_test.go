@@ -43,6 +43,7 @@ func TestPresenceFollowsWhatHooksTell(t *testing.T) {
 	source := func(s string) func(*loop.Report) { return func(r *loop.Report) { r.Source = s } }
 	detail := func(s string) func(*loop.Report) { return func(r *loop.Report) { r.Detail = s } }
 	elsewhere := func(r *loop.Report) { r.Launch, r.PID, r.SessionID = "", 200, "s-2" }
+	later := func(r *loop.Report) { r.At = told.Add(6 * time.Second) }
 	start := from(loop.HookStart, source("startup"))
 	is := func(turn loop.Turn, detail string) *loop.Presence {
 		return &loop.Presence{Harness: "claude", SessionID: "s-1", Launch: "l-1", PID: 100, Turn: turn, Since: told, Detail: detail}
@@ -60,6 +61,7 @@ func TestPresenceFollowsWhatHooksTell(t *testing.T) {
 		{"stop", []loop.Report{start, from(loop.HookPrompt), from(loop.HookStop)}, is(loop.TurnIdle, "")},
 		{"failure", []loop.Report{start, from(loop.HookPrompt), from(loop.HookFailure)}, is(loop.TurnIdle, "")},
 		{"waiting", []loop.Report{start, from(loop.HookWaiting, detail("Bash"))}, is(loop.TurnWaiting, "Bash")},
+		{"waiting still", []loop.Report{start, from(loop.HookWaiting, detail("Bash")), from(loop.HookWaiting, later)}, is(loop.TurnWaiting, "Bash")},
 		{"waiting no more", []loop.Report{start, from(loop.HookWaiting, detail("Bash")), from(loop.HookStop)}, is(loop.TurnIdle, "")},
 		{"compact within a turn", []loop.Report{start, from(loop.HookPrompt), from(loop.HookStart, source("compact"))}, is(loop.TurnBusy, "")},
 		{"end", []loop.Report{start, from(loop.HookEnd, source("prompt_input_exit"))}, nil},

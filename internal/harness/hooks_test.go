@@ -1,0 +1,192 @@
+package harness_test
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loop-daemon/loop/internal/harness"
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/proc"
+)
+
+var hookedAt = time.Date(2026, 7, 2, 10, 0, 0, 0, time.UTC)
+
+const (
+	shownRun = "20260702-100000-123-abc234"
+	inPane   = "LOOP_WORK_ITEM=github:acme/shop#15 LOOP_LAUNCH=l-1 CLAUDE_PID=4711 CLAUDE_CODE_SESSION_ATTENDED=1 CLAUDE_CODE_ENTRYPOINT=cli"
+)
+
+// environment looks variables up in NAME=VALUE words.
+func environment(words string) func(string) string {
+	return func(name string) string {
+		for word := range strings.FieldsSeq(words) {
+			if value, ok := strings.CutPrefix(word, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+}
+
+func TestReadHook(t *testing.T) {
+	t.Parallel()
+	w, err := loop.ParseRef("github:acme/shop#15")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := func(event loop.HookEvent, change ...func(*loop.Report)) loop.Report {
+		r := loop.Report{
+			Event: event, Item: w, Harness: "claude", SessionID: "3f9a", Launch: "l-1", PID: 4711, Cwd: "/home/user/shop", At: hookedAt,
+		}
+		for _, c := range change {
+			c(&r)
+		}
+		return r
+	}
+	source := func(s string) func(*loop.Report) { return func(r *loop.Report) { r.Source = s } }
+	detail := func(s string) func(*loop.Report) { return func(r *loop.Report) { r.Detail = s } }
+	nothing := loop.Report{}
+	for _, tt := range []struct {
+		name, event, env string // no env is that of a pane
+		more             string // what stdin holds beside the id and the folder
+		want             loop.Report
+	}{
+		{"start", "", "", `"hook_event_name":"SessionStart","source":"startup","model":"opus"`, told(loop.HookStart, source("startup"))},
+		{"clear", "", "", `"hook_event_name":"SessionStart","source":"clear"`, told(loop.HookStart, source("clear"))},
+		{
+			"prompt", "", "", `"hook_event_name":"UserPromptSubmit","prompt":"secret [loop ` + shownRun + `] words [loop x]"`,
+			told(loop.HookPrompt, func(r *loop.Report) { r.Runs = []loop.RunID{shownRun} }),
+		},
+		{"stop", "", "", `"hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"[loop ` + shownRun + `]"`, told(loop.HookStop)},
+		{"failure", "", "", `"hook_event_name":"StopFailure","error":"overloaded"`, told(loop.HookFailure)},
+		{
+			"permission", "", "", `"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"rm"}`,
+			told(loop.HookWaiting, detail("permission to use Bash")),
+		},
+		{
+			"permission told of", "", "",
+			`"hook_event_name":"Notification","notification_type":"permission_prompt","message":"Claude needs\nyour permission"`,
+			told(loop.HookWaiting, detail("Claude needs your permission")),
+		},
+		{"idle", "", "", `"hook_event_name":"Notification","notification_type":"idle_prompt","message":"Claude waits"`, nothing},
+		{"another event", "", "", `"hook_event_name":"PreToolUse","tool_name":"Bash"`, nothing},
+		{"no event", "", "", `"source":"startup"`, nothing},
+		{"end", "", "", `"hook_event_name":"SessionEnd","reason":"prompt_input_exit"`, told(loop.HookEnd, source("prompt_input_exit"))},
+		{"named by the argument", "stop", "", `"hook_event_name":"SubagentStop"`, told(loop.HookStop)},
+		{
+			"a headless run of ours", "", "LOOP_WORK_ITEM=github:acme/shop#15 LOOP_RUN=" + shownRun + " CLAUDE_CODE_SESSION_ATTENDED=0",
+			`"hook_event_name":"SessionStart","source":"resume"`,
+			told(loop.HookStart, source("resume"), func(r *loop.Report) { r.Run, r.Launch, r.PID = shownRun, "", 0 }),
+		},
+		{"a script's run", "", "CLAUDE_CODE_SESSION_ATTENDED=0", `"hook_event_name":"SessionStart"`, nothing},
+		{"a script's run within a pane of ours", "", "LOOP_WORK_ITEM=github:acme/shop#15 LOOP_LAUNCH=l-1 CLAUDE_CODE_ENTRYPOINT=sdk-cli", `"hook_event_name":"SessionStart"`, nothing},
+		{
+			"a terminal of a person", "", "CLAUDE_PID=1 LOOP_WORK_ITEM=nonsense", `"hook_event_name":"Stop"`,
+			told(loop.HookStop, func(r *loop.Report) { r.Item, r.Launch, r.PID = loop.WorkItem{}, "", 0 }),
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			env := tt.env
+			if env == "" {
+				env = inPane
+			}
+			stdin := `{"session_id":"3f9a","transcript_path":"/x","cwd":"/home/user/shop",` + tt.more + `}`
+			got, err := harness.ReadHook("claude", tt.event, []byte(stdin), environment(env), hookedAt)
+			if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+				t.Errorf("%v; report (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestReadHookRefuses(t *testing.T) {
+	t.Parallel()
+	const good = `{"session_id":"3f9a","hook_event_name":"Stop"}`
+	for _, tt := range []struct{ name, harness, event, stdin, env string }{
+		{"another harness", "vim", "", good, ""},
+		{"another event", "claude", "PreToolUse", good, ""},
+		{"nothing", "claude", "", "", ""},
+		{"no JSON", "claude", "stop", "stop", ""},
+		{"a list", "claude", "", "[]", ""},
+		{"no id", "claude", "", `{"hook_event_name":"Stop"}`, ""},
+		{"an id that is a flag", "claude", "", `{"session_id":"--yolo","hook_event_name":"Stop"}`, ""},
+		{"a launch that is a path", "claude", "", good, "LOOP_LAUNCH=../x"},
+		{"a run that is a path", "claude", "", good, "LOOP_RUN=../x"},
+		{"too much", "claude", "", `{"session_id":"3f9a","hook_event_name":"Stop","x":"` + strings.Repeat("x", harness.MaxHookInput) + `"}`, ""},
+	} {
+		if got, err := harness.ReadHook(tt.harness, tt.event, []byte(tt.stdin), environment(tt.env), hookedAt); !errors.Is(err, loop.ErrInvalid) {
+			t.Errorf("%s: %+v, %v; want ErrInvalid", tt.name, got, err)
+		}
+	}
+}
+
+func FuzzReadHook(f *testing.F) {
+	f.Add("", `{"session_id":"3f9a","hook_event_name":"UserPromptSubmit","prompt":"[loop `+shownRun+`]"}`, "l-1", "github:acme/shop#15", "4711")
+	f.Add("waiting", `{"session_id":"3f9a","message":"a\nb","tool_name":"Bash","cwd":"/x"}`, "", "", "-1")
+	f.Fuzz(func(t *testing.T, event, stdin, launch, item, pid string) {
+		env := map[string]string{"LOOP_LAUNCH": launch, "LOOP_WORK_ITEM": item, "CLAUDE_PID": pid}
+		r, err := harness.ReadHook("claude", event, []byte(stdin), func(name string) string { return env[name] }, hookedAt)
+		if err != nil || r.Event == "" {
+			return
+		}
+		if r.SessionID.Check() != nil || r.PID < 0 || r.PID == 1 || len(r.Launch) > 100 || len(r.Runs) > 100 || r.Cwd != "" && !filepath.IsAbs(r.Cwd) {
+			t.Errorf("a report that must not leave: %+v", r)
+		}
+		for _, line := range []string{r.Source, r.Detail} {
+			if len([]rune(line)) > 400 || strings.ContainsFunc(line, func(r rune) bool { return unicode.IsSpace(r) && r != ' ' }) {
+				t.Errorf("no line of bounded length: %q", line)
+			}
+		}
+	})
+}
+
+// TestHookSettings holds that the settings call loopctl as it is to be called, by the very shell that Claude Code uses.
+func TestHookSettings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	loopctl := filepath.Join(dir, "it's a $(folder)", "loopctl")
+	if err := os.Mkdir(filepath.Dir(loopctl), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(loopctl, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var settings struct {
+		Hooks map[string][]struct{ Hooks []map[string]any }
+	}
+	if err := stdjson.Unmarshal(harness.HookSettings(loopctl), &settings); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for event, matchers := range settings.Hooks {
+		for _, hook := range matchers[0].Hooks {
+			res, err := proc.Run(t.Context(), proc.Cmd{Path: "/bin/sh", Args: []string{"-c", hook["command"].(string)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := strings.TrimSpace(string(res.Stdout))
+			if async := hook["asyncRewake"] == true; async != strings.HasSuffix(call, " wait") || hook["type"] != "command" ||
+				async != (hook["timeout"].(float64) > 5) {
+				t.Errorf("%s: %v calls %q", event, hook, call)
+			}
+			got[event] += call + ";"
+		}
+	}
+	const tell, wait = "hook claude;", "hook claude wait;"
+	want := map[string]string{
+		"SessionStart": tell + wait, "UserPromptSubmit": tell, "Stop": tell + wait, "StopFailure": tell, "PermissionRequest": tell,
+		"Notification": tell, "SessionEnd": tell,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
