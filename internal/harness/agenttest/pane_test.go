@@ -152,7 +152,7 @@ func (p *pane) composer() (draft string, ok bool) {
 	lines := strings.Split(strings.TrimRight(p.screen(), "\n"), "\n")
 	rule := strings.Repeat("─", 200)
 	for i, line := range lines {
-		if line == rule && i+2 < len(lines) && strings.HasPrefix(lines[i+1], "❯") {
+		if line == rule && i+2 < len(lines) && strings.HasPrefix(lines[i+1], "❯\u00a0") {
 			if end := slices.Index(lines[i+1:], rule); end > 0 {
 				return strings.TrimSpace(strings.TrimPrefix(strings.Join(lines[i+1:i+1+end], "\n"), "❯")), true
 			}

@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// dialog asks for one of several choices, of which the last is the one that does nothing. While it is open there is no
+// dialog asks for one of several choices. While it is open there is no
 // composer: Enter confirms what is marked, whoever pressed it and whatever for.
 type dialog struct {
 	title   string
 	lines   []string
 	choices []string
+	digits  bool // choose, too
+	no      int  // the choice that changes nothing
 	at      int
 	foot    string
 	chosen  func(choice int)
@@ -25,18 +27,17 @@ func (t *tui) openDialog(d dialog) {
 
 func (t *tui) dialogKey(k key) {
 	d := t.dialog
-	last := len(d.choices) - 1
 	switch k.kind {
 	case keyUp:
 		d.at = max(d.at-1, 0)
 	case keyDown:
-		d.at = min(d.at+1, last)
+		d.at = min(d.at+1, len(d.choices)-1)
 	case keyEnter:
 		t.choose(d.at, "enter")
 	case keyEscape:
-		t.choose(last, "escape")
+		t.choose(d.no, "escape")
 	case keyText, keyPaste:
-		if n, err := strconv.Atoi(k.text); k.kind == keyText && err == nil && n >= 1 && n <= len(d.choices) {
+		if n, err := strconv.Atoi(k.text); d.digits && k.kind == keyText && err == nil && n >= 1 && n <= len(d.choices) {
 			t.choose(n-1, "digit")
 			return
 		}
@@ -56,7 +57,7 @@ func (t *tui) askPermission(tool string, then func()) {
 	t.fire("PermissionRequest", tool, map[string]any{"tool_name": tool, "tool_input": map[string]any{"command": "make"}}, func([]told) {})
 	choices := []string{"Yes", "Yes, and always allow access to this folder from this project", "No"}
 	t.openDialog(dialog{
-		title: tool + " command", lines: []string{"   make", "   build it", "", " Do you want to proceed?"}, choices: choices,
+		title: tool + " command", lines: []string{"   make", "   build it", "", " Do you want to proceed?"}, choices: choices, digits: true, no: len(choices) - 1,
 		foot: " Esc to cancel · Tab to amend",
 		chosen: func(choice int) {
 			if choice == len(choices)-1 {
@@ -82,7 +83,7 @@ func (t *tui) welcome() {
 	case t.do.Has("onboard") && !t.home.onboarded():
 		t.openDialog(dialog{
 			title: "Let's get started.", lines: []string{" Choose the text style that looks best with your terminal"},
-			choices: []string{"Auto (match terminal)", "Dark mode", "Light mode"}, foot: " Enter to confirm",
+			choices: []string{"✔ Auto (match terminal)", "  Dark mode", "  Light mode"}, foot: " Enter to confirm",
 			chosen: func(int) {
 				t.home["hasCompletedOnboarding"] = true
 				t.check(t.home.write())
@@ -102,9 +103,9 @@ func (t *tui) askTrust() {
 			" " + t.self.Dir, "",
 			" Quick safety check: Is this a project you created or one you trust?", "",
 		},
-		choices: []string{"Yes, I trust this folder", "No, exit"}, at: 1, foot: " Enter to confirm · Esc to cancel",
+		choices: []string{"No, exit", "Yes, I trust this folder"}, foot: " Enter to confirm · Esc to cancel",
 		chosen: func(choice int) {
-			if choice == 1 {
+			if choice == 0 {
 				t.exit(1, "other")
 				return
 			}
@@ -134,7 +135,10 @@ func (d *dialog) view() []string {
 		if i == d.at {
 			mark = " ❯ "
 		}
-		lines = append(lines, mark+strconv.Itoa(i+1)+". "+choice)
+		if d.digits {
+			mark += strconv.Itoa(i+1) + ". "
+		}
+		lines = append(lines, mark+choice)
 	}
 	return append(lines, "", d.foot)
 }

@@ -140,14 +140,14 @@ func TestTrustIsAskedFor(t *testing.T) {
 	p.write(".claude.json", map[string]any{"other": 1})
 	p.start()
 	p.did(1, agenttest.ActDialog)
-	p.await("the marked choice", func() bool { return strings.Contains(p.screen(), " ❯ 2. No, exit") })
+	p.await("the marked choice", func() bool { return strings.Contains(p.screen(), " ❯ No, exit") })
 	p.types("\r")
 	same(t, "exit status", "1", p.dead())
 
 	p.tmux("", "kill-session", "-t", "a")
 	p.start()
 	p.did(1, agenttest.ActDialog)
-	p.types("1")
+	p.types("\x1b[B\r")
 	p.shows("")
 	text, err := os.ReadFile(filepath.Join(p.home, ".claude.json"))
 	if err != nil || !strings.Contains(string(text), "hasTrustDialogAccepted") || !strings.Contains(string(text), "other") {

@@ -111,6 +111,9 @@ func (t *tui) draw() {
 		if t.busy() {
 			below = append(below, "✽ Transfiguring…", "")
 		}
+		if strings.HasPrefix(t.composer.draft, "/") {
+			below = append(below, "  ❯ /clear                      Start a new session with empty context")
+		}
 		box := wrap(t.composerView(), width, height-8)
 		below = slices.Concat(below, []string{rule}, box, []string{rule, t.footer()})
 	}
@@ -119,15 +122,18 @@ func (t *tui) draw() {
 
 func (t *tui) busy() bool { return t.turn != nil || len(t.asked) > 0 }
 
+// What stands before the input line has a space that does not break behind it, as nothing else has.
+const inputMark, shellMark = "❯\u00a0", "!\u00a0"
+
 func (t *tui) composerView() []string {
-	draft := t.composer.draft
+	draft := strings.ReplaceAll(t.composer.draft, "\n", "\n  ")
 	switch {
 	case draft == "" && len(t.queue) > 0:
-		return []string{"❯ Press up to edit queued messages"}
+		return []string{inputMark + "Press up to edit queued messages"}
 	case strings.HasPrefix(draft, "!"):
-		return strings.Split("! "+strings.ReplaceAll(draft[1:], "\n", "\n  "), "\n")
+		return strings.Split(shellMark+draft[1:], "\n")
 	}
-	return strings.Split("❯ "+strings.ReplaceAll(draft, "\n", "\n  "), "\n")
+	return strings.Split(inputMark+draft, "\n")
 }
 
 // footer is the last line. A draft hides whether a turn runs.
