@@ -8,10 +8,17 @@ import (
 	"github.com/loop-daemon/loop/internal/loop"
 )
 
+// Claude Code has a terminal UI.
+var _ Terminal = (*claude)(nil)
+
 // With these Claude Code goes elsewhere than into the pane, or shows a screen that can't be read.
 var claudeNoTerminal = []string{
 	"--bg", "--background", "--cloud", "--desktop", "--teleport", "--environment", "--tmux", "-w", "--worktree", "--ax-screen-reader",
 }
+
+// claudeStays keeps a conversation in its pane. Otherwise the arrow key to the left is enough to move it, under another id,
+// to a daemon of Claude Code's own, which outlives the pane.
+const claudeStays = "CLAUDE_CODE_DISABLE_AGENT_VIEW=1"
 
 // Open has the configured arguments last, where one that takes several values swallows nothing of ours.
 func (c *claude) Open(t Turn, fresh bool, settings string) (Command, error) {
@@ -25,8 +32,9 @@ func (c *claude) Open(t Turn, fresh bool, settings string) (Command, error) {
 		}
 		args[0] = "--session-id"
 	}
-	if settings != "" {
-		args = append(args, "--settings", settings)
+	configured, err := c.terminalArgs(t.Cwd, settings)
+	if err != nil {
+		return Command{}, err
 	}
-	return c.open(t, append(args, c.args...))
+	return c.open(t, append(args, configured...), claudeStays)
 }

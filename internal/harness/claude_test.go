@@ -30,7 +30,7 @@ func program(t *testing.T, dir, name string) string {
 }
 
 // agent returns claude as the options configure it.
-func agent(t *testing.T, o harness.Options) harness.Agent {
+func agent(t testing.TB, o harness.Options) harness.Agent {
 	t.Helper()
 	if o.Agents == nil {
 		o.Agents = map[string]harness.Program{"claude": {}}

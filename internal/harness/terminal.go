@@ -51,28 +51,27 @@ func (p program) checkTerminal(t Turn, unfit []string) error {
 	return t.checkPlace()
 }
 
-// open returns the command that runs the program with args in a terminal, on a turn that has been checked.
-func (p program) open(t Turn, args []string) (Command, error) {
+// open returns the command that runs the program with args in a terminal, on a turn that has been checked. Usual are
+// variables for where the configuration says nothing else. TERM is the host's to say; that the terminal speaks UTF-8 and
+// takes every colour a daemon's environment may not tell.
+func (p program) open(t Turn, args []string, usual ...string) (Command, error) {
 	t.Prompt = ""
 	cmd, err := p.run(t, args)
 	if err != nil {
 		return Command{}, err
 	}
-	cmd.Env = withTerminal(cmd.Env)
+	usual = append(usual, "COLORTERM=truecolor")
+	if !slices.ContainsFunc(cmd.Env, namesCharacters) {
+		usual = append(usual, "LANG="+utf8Locale)
+	}
+	for _, kv := range usual {
+		name, _, _ := strings.Cut(kv, "=")
+		if p.env.vars[name] == "" {
+			cmd.Env = append(slices.DeleteFunc(cmd.Env, func(e string) bool { return e == name+"=" }), kv)
+		}
+	}
+	slices.Sort(cmd.Env)
 	return cmd, nil
-}
-
-// withTerminal adds what a terminal UI wants to know and a daemon's environment may lack: that its output is UTF-8 and that
-// tmux takes every colour. TERM is the host's to say.
-func withTerminal(env []string) []string {
-	if !slices.ContainsFunc(env, namesCharacters) {
-		env = append(env, "LANG="+utf8Locale)
-	}
-	if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "COLORTERM=") }) {
-		env = append(env, "COLORTERM=truecolor")
-	}
-	slices.Sort(env)
-	return env
 }
 
 func namesCharacters(kv string) bool {

@@ -12,11 +12,6 @@ import (
 	"github.com/loop-daemon/loop/internal/loop"
 )
 
-// opener is what is tried here of a terminal agent.
-type opener interface {
-	Open(t harness.Turn, fresh bool, settings string) (harness.Command, error)
-}
-
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	bin, cwd := t.TempDir(), t.TempDir()
@@ -25,20 +20,21 @@ func TestOpen(t *testing.T) {
 		Socket:  "/run/loopd.sock",
 		Environ: []string{"PATH=" + bin, "LANG=de_DE.UTF-8", "CLAUDECODE=1", "TMUX=x"},
 		Agents:  map[string]harness.Program{"claude": {Args: []string{"--allowedTools", "Edit"}}},
-	}).(opener)
+	}).(harness.Terminal)
 	env := []string{
-		"COLORTERM=truecolor", "LANG=de_DE.UTF-8", "LOOP_SESSION_KEY=github-acme-shop-15", "LOOP_SOCKET=/run/loopd.sock",
+		"CLAUDE_CODE_DISABLE_AGENT_VIEW=1", "COLORTERM=truecolor", "LANG=de_DE.UTF-8", "LOOP_SESSION_KEY=github-acme-shop-15", "LOOP_SOCKET=/run/loopd.sock",
 		"LOOP_WORK_ITEM=github:acme/shop#15", "PATH=" + bin,
 	}
+	const mode, usual = "--permission-mode", "default"
 	tests := []struct {
 		name     string
 		fresh    bool
 		settings string
 		want     []string
 	}{
-		{"fresh", true, "", []string{"--session-id", conversation, "--allowedTools", "Edit"}},
-		{"fresh with hooks", true, "/s.json", []string{"--session-id", conversation, "--settings", "/s.json", "--allowedTools", "Edit"}},
-		{"resumed", false, "/s.json", []string{"--resume", conversation, "--settings", "/s.json", "--allowedTools", "Edit"}},
+		{"fresh", true, "", []string{"--session-id", conversation, mode, usual, "--allowedTools", "Edit"}},
+		{"fresh with hooks", true, "/s.json", []string{"--session-id", conversation, "--settings", "/s.json", mode, usual, "--allowedTools", "Edit"}},
+		{"resumed", false, "/s.json", []string{"--resume", conversation, "--settings", "/s.json", mode, usual, "--allowedTools", "Edit"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -60,7 +56,7 @@ func TestOpenSaysThatTheTerminalIsUTF8(t *testing.T) {
 	bin := t.TempDir()
 	program(t, bin, "claude")
 	for given, want := range map[string]bool{"": true, "LANG=": true, "LANG=C": false, "LC_CTYPE=C.UTF-8": false, "LC_TIME=C": true} {
-		a := agent(t, harness.Options{Environ: []string{"PATH=" + bin, given}}).(opener)
+		a := agent(t, harness.Options{Environ: []string{"PATH=" + bin, given}}).(harness.Terminal)
 		cmd, err := a.Open(harness.Turn{Item: item, ID: conversation, Cwd: bin}, true, "")
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +91,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Parallel()
 			a := agent(t, harness.Options{
 				Environ: []string{"PATH=" + bin}, Agents: map[string]harness.Program{"claude": {Args: tt.args}},
-			}).(opener)
+			}).(harness.Terminal)
 			if _, err := a.Open(tt.turn, tt.fresh, ""); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("got %v, want %v with %q in it", err, tt.want, tt.says)
 			}
