@@ -12,10 +12,10 @@ import (
 
 // What an act may ask of its pane beside the mark.
 const (
-	isAnything = "1"
-	isDead     = "#{==:#{pane_dead},1}"
-	isDeadOnly = "#{&&:" + isDead + ",#{&&:#{==:#{session_windows},1},#{==:#{window_panes},1}}}"
-	isOpen     = "#{&&:#{==:#{pane_dead},0},#{==:#{pane_input_off},0}}"
+	isAnything  = "1"
+	isDead      = "#{==:#{pane_dead},1}"
+	isDeadAlone = "#{&&:" + isDead + ",#{&&:#{==:#{session_windows},1},#{==:#{window_panes},1}}}"
+	isOpen      = "#{&&:#{==:#{pane_dead},0},#{==:#{pane_input_off},0}}"
 )
 
 // act runs a script if the pane carries the mark and the condition holds, in one step.
@@ -72,7 +72,11 @@ var optionPattern = regexp.MustCompile(`^@loop_[a-z_]{1,40}$`)
 // RemoveSession removes the session of a launch that has ended, with its pane and history. It is refused while the launch lives
 // and where a person opened other panes in it.
 func (s *Server) RemoveSession(ctx context.Context, t Target) error {
-	return s.act(ctx, t, isDeadOnly, do("kill-session", "-t").val(t.Pane))
+	err := s.act(ctx, t, isDeadAlone, do("kill-session", "-t").val(t.Pane))
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.State == Dead {
+		refused.Shared = true
+	}
+	return err
 }
 
 // KillSession removes the session of a launch whether it lives or not, with all panes in it: for a person who asked for that.

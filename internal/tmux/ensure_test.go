@@ -243,8 +243,7 @@ func TestServerKnowsNothingOfItsStarter(t *testing.T) {
 	s := tmuxtest.New(t, func(o *tmux.Options) {
 		o.Environ = append(o.Environ, "SECRET=hunter2", "CLAUDECODE=1", "TMUX=/tmp/theirs,1,0", "LC_ALL=C")
 	})
-	pane := spawn(t, s, "item", "/usr/bin/env", "-u", "NOTHING")
-	pane = waitForDeath(t, s, pane)
+	pane := endAfter(t, s, "item", "env; echo all of it", "all of it\n")
 	environment := transcript(t, s, pane)
 	command, err := exec.CommandContext(t.Context(), "ps", "-o", "args=", "-p", strconv.Itoa(serverPID(t, s))).Output()
 	if err != nil {
@@ -295,12 +294,11 @@ func TestServerStartsInAScopeOfItsOwn(t *testing.T) {
 			s := tmuxtest.New(t, func(o *tmux.Options) {
 				o.Environ = []string{o.Environ[0], "PATH=" + bin + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + runtimeDir}
 			})
-			pane := spawn(t, s, "item", "/usr/bin/env", "-u", "NOTHING")
+			pane := endAfter(t, s, "item", "env; echo all of it", "all of it\n")
 			called, err := os.ReadFile(filepath.Join(home(s), "called"))
 			if err != nil || !strings.HasPrefix(string(called), tt.log) {
 				t.Errorf("systemd-run was called with %q, %v", called, err)
 			}
-			waitForDeath(t, s, pane)
 			if environment := transcript(t, s, pane); !strings.Contains(environment, "HOME=") || strings.Contains(environment, "XDG_RUNTIME_DIR=") {
 				t.Errorf("environment %q", environment)
 			}

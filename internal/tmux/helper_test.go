@@ -41,6 +41,28 @@ func spawn(t *testing.T, s *tmux.Server, slug string, argv ...string) tmux.Pane 
 // sh is a program of a line of sh, which lives in a pane for as long as the line.
 func sh(line string) []string { return []string{"/bin/sh", "-c", line} }
 
+// script is a program of any text of sh.
+func script(t *testing.T, text string) []string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"/bin/sh", file}
+}
+
+// endAfter spawns a program that prints, and ends with 3 once its last words are seen: what a program prints right before its end
+// may never reach a master on a machine under load.
+func endAfter(t *testing.T, s *tmux.Server, slug, prints, lastWords string) tmux.Pane {
+	t.Helper()
+	pane := spawn(t, s, slug, script(t, prints+"\nread enter\nexit 3")...)
+	waitForScreen(t, s, pane, lastWords)
+	if err := s.Submit(t.Context(), pane.Target()); err != nil {
+		t.Fatal(err)
+	}
+	return waitForDeath(t, s, pane)
+}
+
 // recorder spawns a recorder that asks for bracketed paste, and returns when it listens.
 func recorder(t *testing.T, s *tmux.Server, slug string) (pane tmux.Pane, log string) {
 	t.Helper()
@@ -81,7 +103,7 @@ func waitForDeath(t *testing.T, s *tmux.Server, pane tmux.Pane) tmux.Pane {
 	t.Helper()
 	tmuxtest.Eventually(t, "the end of "+pane.Session, func() bool {
 		pane = probe(t, s, pane.Launch)
-		return pane.Dead
+		return pane.Dead && pane.Exit != (proc.Exit{Code: -1}) // the end of its output is seen before its own
 	})
 	return pane
 }
@@ -181,6 +203,12 @@ func openTerminal(t *testing.T, s *tmux.Server, columns, rows uint16, argv []str
 		_ = tty.Close()
 	})
 	return term
+}
+
+func (term *terminal) shown() string {
+	term.mu.Lock()
+	defer term.mu.Unlock()
+	return term.seen.String()
 }
 
 // watch attaches a viewer and returns when tmux knows it.
