@@ -40,6 +40,10 @@ func TestCalls(t *testing.T) {
 		{"sessions show ghe.example.com/acme/shop#15", &loopv1.GetSessionRequest{WorkItem: "github:ghe.example.com/acme/shop#15"}},
 		{"sessions close acme/shop#15", &loopv1.CloseRequest{WorkItem: shop}},
 		{"sessions close acme/shop#15 --no-wait", &loopv1.CloseRequest{WorkItem: shop, NoWait: true}},
+		{"sessions close acme/shop#15 --keep-tmux", &loopv1.CloseRequest{WorkItem: shop, Tmux: loopv1.TmuxFate_TMUX_FATE_KEEP}},
+		{"sessions close acme/shop#15 --kill-tmux", &loopv1.CloseRequest{WorkItem: shop, Tmux: loopv1.TmuxFate_TMUX_FATE_KILL}},
+		{"send acme/shop#15 go on", &loopv1.SendRequest{WorkItem: shop, Text: "go on"}},
+		{"send acme/shop#15 -", &loopv1.SendRequest{WorkItem: shop, Text: "{}"}},
 		{"sessions pause acme/shop#15", &loopv1.PauseRequest{WorkItem: shop}},
 		{"sessions resume acme/shop#15", &loopv1.ResumeRequest{WorkItem: shop}},
 		{"deliveries list", &loopv1.ListDeliveriesRequest{Limit: 50}},
@@ -171,6 +175,11 @@ func TestUsage(t *testing.T) {
 		{"explain a/b#x", `"x" is no item number`},
 		{"explain github:a/b", `it has no #number`},
 		{"explain https://example.com/", `it is not the page of an issue`},
+		{"sessions close a/b#1 --keep-tmux --kill-tmux", `--keep-tmux and --kill-tmux can't be used together`},
+		{"send a/b#1", `expected "<text>`},
+		{"send a/b#1 ", `expected "<text>`},
+		{"attach a/b#1", "loopctl: attach needs a terminal; use loopctl logs github:a/b#1\n"},
+		{"sessions attach a/b#1 --write", "loopctl: attach needs a terminal; use loopctl logs github:a/b#1\n"},
 		{"deliveries show", `expected "<id>"`},
 		{"deliveries list --state lost", `--state must be one of`},
 		{"simulate /nonexistent/file --event issues", `/nonexistent/file: no such file`},
@@ -200,7 +209,7 @@ func TestNames(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.Stdout), &sessions); err != nil {
 		t.Fatal(err)
 	}
-	inFile := map[string]bool{"activity": true, "queued": true} // these only loopd knows
+	inFile := map[string]bool{"activity": true, "queued": true, "presence": true} // these only loopd knows
 	for field := range reflect.TypeFor[loop.Session]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		inFile[name] = true

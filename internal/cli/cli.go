@@ -27,10 +27,13 @@ type commands struct {
 	Deliveries deliveries `cmd:"" help:"What arrived, and what became of it."`
 	Explain    explain    `cmd:"" help:"Say why a delivery, or the deliveries of a work item, ended as they did."`
 	Events     events     `cmd:"" help:"Show the event log, and follow it."`
+	Attach     attach     `cmd:"" help:"Look into the terminal of a session."`
 	Logs       logs       `cmd:"" help:"Show what went into and came out of a session's runs."`
+	Send       send       `cmd:"" help:"Say something to a session."`
 	Status     status     `cmd:"" help:"Say how loopd is."`
 	Reload     reload     `cmd:"" help:"Have loopd read its configuration again."`
 	Simulate   simulate   `cmd:"" help:"Have loopd sign a sample delivery and post it to its own receiver."`
+	Hook       hook       `cmd:"" help:"For the hooks of harnesses: tell loopd what a conversation does, or wait for it."`
 	Config     configs    `cmd:"" help:"Check and show the configuration. No daemon is needed."`
 	Version    version    `cmd:"" help:"Print the build. No daemon is needed."`
 }
@@ -56,7 +59,11 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	out := &printer{stdout: stdout, stderr: stderr}
 	link := &link{getenv: getenv}
 	defer link.close()
-	code, message := exit(run(ctx, args, out, link, caller{stdin, getenv}), link)
+	who := caller{stdin, getenv}
+	if forHook(args) {
+		return hookMain(func() error { return run(ctx, args, out, link, who) }, stderr)
+	}
+	code, message := exit(run(ctx, args, out, link, who), link)
 	if message != "" {
 		out.complain(message)
 	}

@@ -19,6 +19,7 @@ import (
 const (
 	defaultTimeout = 30 * time.Second
 	closeTimeout   = 2 * time.Minute // a running turn may end by itself first
+	waitTimeout    = 24 * time.Hour  // a hook waits until there is something; then it asks again
 )
 
 // maxMessage bounds an answer: a delivery's body may have 25 MB, and more if the configuration says so.
@@ -95,8 +96,11 @@ func (l *link) bound(ctx context.Context, method string, req, reply any, cc *grp
 }
 
 func timeoutOf(method string) time.Duration {
-	if method == loopv1.Sessions_Close_FullMethodName {
+	switch method {
+	case loopv1.Sessions_Close_FullMethodName:
 		return closeTimeout
+	case loopv1.Sessions_Wait_FullMethodName:
+		return waitTimeout
 	}
 	return defaultTimeout
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/session"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
 
@@ -30,6 +33,8 @@ type fake struct {
 
 	logged []string // what a transcript has behind its first run
 
+	live *session.Live // what hooks wait at
+
 	mu    sync.Mutex
 	calls []proto.Message // guarded by mu
 
@@ -40,6 +45,7 @@ type fake struct {
 func newFake() *fake {
 	return &fake{
 		now:     time.Now(),
+		live:    session.NewLive(),
 		streams: make(chan *loopv1.EventsRequest, 10),
 		more:    make(chan *loopv1.EventsResponse, 10),
 	}
@@ -117,6 +123,10 @@ func (f *fake) session() *loopv1.Session {
 		Runner: "headless", Status: "active", CreatedAt: f.ago(26 * time.Hour), LastEventAt: f.ago(210 * time.Second),
 		RecentDeliveries: []string{"72d3162e-cc78-11e3-81ab-4c9367dc0958"}, PullRequests: []string{"github:acme/shop#19"},
 		Queued: 2, Activity: "running", PreviousSessionIds: []string{"11111111-6d0b-4d0a-9a53-5d4c1f6b8a11"},
+		Presence: &loopv1.Presence{
+			Harness: "claude", HarnessSessionId: "3f9a0c1e-6d0b-4d0a-9a53-5d4c1f6b8a11", Launch: "l-1", Pid: 4711, Turn: "waiting",
+			Since: f.ago(5 * time.Minute), Detail: "permission to use \x1b[31mmcp__a_server__with_a_long_name", Waker: true,
+		},
 	}
 }
 
@@ -166,7 +176,11 @@ func (f fakeSessions) Register(ctx context.Context, req *loopv1.RegisterRequest)
 
 func (f fakeSessions) Get(ctx context.Context, req *loopv1.GetSessionRequest) (*loopv1.GetSessionResponse, error) {
 	ds := f.deliveries()
-	return answer(ctx, f.fake, req, &loopv1.GetSessionResponse{Session: f.session(), Queue: ds[:1], Recent: ds[1:]})
+	resp := &loopv1.GetSessionResponse{Session: f.session(), Queue: ds[:1], Recent: ds[1:]}
+	if req.GetAttach() != nil && req.GetWorkItem() != "github:acme/shop#16" {
+		resp.Attach = &loopv1.Attach{Argv: []string{"/bin/echo", "attached", strconv.FormatBool(req.GetAttach().GetWrite())}, Note: "Ctrl-b d\x1b goes back"}
+	}
+	return answer(ctx, f.fake, req, resp)
 }
 
 func (f fakeSessions) List(ctx context.Context, req *loopv1.ListSessionsRequest) (*loopv1.ListSessionsResponse, error) {
@@ -184,6 +198,8 @@ func (f fakeSessions) Close(ctx context.Context, req *loopv1.CloseRequest) (*loo
 		resp = &loopv1.CloseResponse{Session: f.closed("harness"), DeliveryId: "close-15", Dropped: 1}
 	case req.GetWorkItem() == "github:acme/shop#16":
 		resp = &loopv1.CloseResponse{Session: f.closed("workspace"), DeliveryId: "close-16"}
+	case req.GetTmux() == loopv1.TmuxFate_TMUX_FATE_KEEP:
+		resp.Retained = "loop-github-acme-shop-15"
 	}
 	return answer(ctx, f.fake, req, resp)
 }
@@ -194,6 +210,30 @@ func (f fakeSessions) Pause(ctx context.Context, req *loopv1.PauseRequest) (*loo
 
 func (f fakeSessions) Resume(ctx context.Context, req *loopv1.ResumeRequest) (*loopv1.ResumeResponse, error) {
 	return answer(ctx, f.fake, req, &loopv1.ResumeResponse{Session: f.session(), Missed: 3})
+}
+
+func (f fakeSessions) Send(ctx context.Context, req *loopv1.SendRequest) (*loopv1.SendResponse, error) {
+	return answer(ctx, f.fake, req, &loopv1.SendResponse{DeliveryId: "send-1", Session: f.paused()})
+}
+
+func (f fakeSessions) Report(ctx context.Context, req *loopv1.ReportRequest) (*loopv1.ReportResponse, error) {
+	return answer(ctx, f.fake, req, &loopv1.ReportResponse{})
+}
+
+// Wait waits at what the real one waits at.
+func (f fakeSessions) Wait(ctx context.Context, req *loopv1.WaitRequest) (*loopv1.WaitResponse, error) {
+	if _, err := answer(ctx, f.fake, req, req); err != nil {
+		return nil, err
+	}
+	item, err := loop.ParseRef(req.GetWorkItem())
+	if err != nil {
+		return nil, err
+	}
+	w, ok := f.live.Wait(ctx, session.Waiter{Item: item, Launch: req.GetLaunch(), PID: int(req.GetPid())})
+	if ctx.Err() != nil {
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	return &loopv1.WaitResponse{Woken: ok, Run: string(w.Run), Title: w.Title, Text: w.Text}, nil
 }
 
 func (f fakeSessions) Transcript(req *loopv1.TranscriptRequest, out grpc.ServerStreamingServer[loopv1.TranscriptResponse]) error {

@@ -24,11 +24,18 @@ type printer struct {
 
 func (p *printer) configure(asJSON bool, getenv func(string) string) {
 	p.json = asJSON
-	if f, ok := p.stdout.(*os.File); ok {
-		_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-		p.terminal = err == nil
-	}
+	p.terminal = isTerminal(p.stdout)
 	p.colour = p.terminal && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return err == nil
 }
 
 // print writes value as JSON, or what table writes, as the person wants it.

@@ -18,6 +18,7 @@ type sessions struct {
 	Register registerSession `cmd:"" help:"Link a conversation to a work item, so that its events reach it."`
 	List     listSessions    `cmd:"" help:"List sessions, the oldest first."`
 	Show     showSession     `cmd:"" help:"Show the session of a work item, and what is on its way to it."`
+	Attach   attach          `cmd:"" help:"Look into the terminal of a session."`
 	Close    closeSession    `cmd:"" help:"End the session of a work item for good."`
 	Pause    pauseSession    `cmd:"" help:"End the running turn, and drop what is queued and what comes until resume."`
 	Resume   resumeSession   `cmd:"" help:"Let events reach a paused session again."`
@@ -108,6 +109,9 @@ func folder(dir string) (string, error) {
 	return abs, nil
 }
 
+// liveWidth is how many characters of what a live conversation does stand in a table.
+const liveWidth = 32
+
 type listSessions struct {
 	Status string `enum:"open,active,paused,closed,all" default:"open" help:"Which: active, paused, closed or all; open is active and paused (default: open)."`
 }
@@ -144,9 +148,10 @@ func (l listSessions) Run(ctx context.Context, c *client, out *printer) error {
 		return nil
 	}
 	return out.print(shapes, func(t *table) {
-		t.header("WORK ITEM", "HARNESS", "RUNNER", "STATUS", "ACTIVITY", "QUEUED", "LAST EVENT", "CWD")
+		t.header("WORK ITEM", "HARNESS", "RUNNER", "STATUS", "ACTIVITY", "LIVE", "QUEUED", "LAST EVENT", "CWD")
 		for _, s := range shapes {
-			t.row(s.ref(), s.Harness, s.Runner, s.state(), text(s.Activity), decimal(s.Queued), ago(s.LastEventAt), s.Cwd)
+			live := cut(s.Presence.state(), liveWidth)
+			t.row(s.ref(), s.Harness, s.Runner, s.state(), text(s.Activity), live, decimal(s.Queued), ago(s.LastEventAt), s.Cwd)
 		}
 	})
 }
@@ -195,6 +200,8 @@ func showSessionFields(t *table, s sessionShape) {
 	t.field("tmux", s.TmuxTarget)
 	t.field("status", s.state())
 	t.field("activity", text(s.Activity))
+	t.field("live", s.Presence.place())
+	t.field("turn", s.Presence.state())
 	if s.Spawned {
 		t.field("spawned", "by loopd")
 	}
@@ -207,7 +214,9 @@ func showSessionFields(t *table, s sessionShape) {
 type closeSession struct {
 	itemArg
 
-	NoWait bool `help:"Do not wait until the harness has ended. Taken by itself where an agent closes the session that it runs in."`
+	KeepTmux bool `xor:"tmux" help:"Leave its terminal as a record to read, whatever the configuration says."`
+	KillTmux bool `xor:"tmux" help:"End its terminal too, whatever the configuration says."`
+	NoWait   bool `help:"Do not wait until the harness has ended. Taken by itself where an agent closes the session that it runs in."`
 }
 
 // Help is shown below the flags.
@@ -231,7 +240,7 @@ func (s closeSession) Run(ctx context.Context, c *client, out *printer, who call
 	// An agent's own loopctl must not wait for the agent to end: the agent waits for loopctl.
 	own, err := loop.ParseRef(who.getenv("LOOP_WORK_ITEM"))
 	noWait := s.NoWait || err == nil && own.Key() == item.Key()
-	answer, err := c.SessionsClient.Close(ctx, &loopv1.CloseRequest{WorkItem: item.Ref(), NoWait: noWait})
+	answer, err := c.SessionsClient.Close(ctx, &loopv1.CloseRequest{WorkItem: item.Ref(), NoWait: noWait, Tmux: s.fate()})
 	if late(err) {
 		return fmt.Errorf("closing %s goes on, but its harness had not ended within %s: see loopctl sessions show %s",
 			item, c.link.patience, item)
@@ -248,6 +257,17 @@ func (s closeSession) Run(ctx context.Context, c *client, out *printer, who call
 	return nil
 }
 
+// fate says what is to become of the session's terminal.
+func (s closeSession) fate() loopv1.TmuxFate {
+	switch {
+	case s.KeepTmux:
+		return loopv1.TmuxFate_TMUX_FATE_KEEP
+	case s.KillTmux:
+		return loopv1.TmuxFate_TMUX_FATE_KILL
+	}
+	return loopv1.TmuxFate_TMUX_FATE_UNSPECIFIED
+}
+
 func reportClose(out *printer, answer *loopv1.CloseResponse, item loop.WorkItem, noWait bool) error {
 	if out.json {
 		return out.printJSON(struct {
@@ -256,8 +276,10 @@ func reportClose(out *printer, answer *loopv1.CloseResponse, item loop.WorkItem,
 			HarnessEnded bool         `json:"harnessEnded"`
 			Killed       bool         `json:"killed"`
 			Dropped      int32        `json:"dropped"`
+			Retained     *string      `json:"retained"`
 		}{
 			sessionOf(answer.GetSession()), answer.GetDeliveryId(), answer.GetHarnessEnded(), answer.GetKilled(), answer.GetDropped(),
+			orNull(answer.GetRetained()),
 		}, "  ")
 	}
 	harness := "no harness was running"
@@ -268,6 +290,9 @@ func reportClose(out *printer, answer *loopv1.CloseResponse, item loop.WorkItem,
 		harness = "its harness was ended"
 	case noWait:
 		harness = "not waiting for its harness"
+	}
+	if answer.GetRetained() != "" {
+		harness += ", its terminal stays to be read (loopctl attach " + item.Ref() + ")"
 	}
 	return out.line("closed %s: %s, %s dropped", item, harness, number(answer.GetDropped(), "queued delivery", "queued deliveries"))
 }

@@ -35,8 +35,64 @@ type sessionShape struct {
 	Ending                   *string        `json:"ending"`
 
 	// What the file does not hold.
-	Activity *string `json:"activity"`
-	Queued   int32   `json:"queued"`
+	Activity *string        `json:"activity"`
+	Queued   int32          `json:"queued"`
+	Presence *presenceShape `json:"presence"`
+}
+
+// presenceShape is where a conversation is live, as its hooks told.
+type presenceShape struct {
+	Harness          string     `json:"harness"`
+	HarnessSessionID string     `json:"harnessSessionId"`
+	Launch           *string    `json:"launch"`
+	PID              int32      `json:"pid"`
+	Turn             *string    `json:"turn"`
+	Since            *time.Time `json:"since"`
+	Detail           *string    `json:"detail"`
+	WakeHook         bool       `json:"wakeHook"`
+}
+
+func presenceOf(p *loopv1.Presence) *presenceShape {
+	if p == nil {
+		return nil
+	}
+	return &presenceShape{
+		Harness: p.GetHarness(), HarnessSessionID: p.GetHarnessSessionId(), Launch: orNull(p.GetLaunch()), PID: p.GetPid(),
+		Turn: orNull(p.GetTurn()), Since: timeOf(p.GetSince()), Detail: orNull(p.GetDetail()), WakeHook: p.GetWaker(),
+	}
+}
+
+// state says what the conversation does now: «busy 3m», «waiting 5s: permission to use Bash»; "" where it is live nowhere.
+func (p *presenceShape) state() string {
+	if p == nil {
+		return ""
+	}
+	said := orElse(p.Turn, "live")
+	if p.Since != nil {
+		said += " " + span(max(0, time.Since(*p.Since)))
+	}
+	if p.Detail != nil {
+		said += ": " + *p.Detail
+	}
+	return said
+}
+
+// place says where the conversation is live.
+func (p *presenceShape) place() string {
+	if p == nil {
+		return ""
+	}
+	said := "in a terminal of its own"
+	if p.Launch != nil {
+		said = "in a terminal of loopd's"
+	}
+	if p.PID != 0 {
+		said += ", pid " + decimal(p.PID)
+	}
+	if p.WakeHook {
+		said += ", a hook waits there for events"
+	}
+	return said
 }
 
 func sessionOf(s *loopv1.Session) sessionShape {
@@ -48,6 +104,7 @@ func sessionOf(s *loopv1.Session) sessionShape {
 		Spawned: s.GetSpawned(), PreviousHarnessSessionID: list(s.GetPreviousSessionIds()),
 		PauseReason: orNull(s.GetPauseReason()), ClosedAt: timeOf(s.GetClosedAt()), CloseReason: orNull(s.GetCloseReason()),
 		Ending: orNull(s.GetEnding()), Activity: orNull(s.GetActivity()), Queued: s.GetQueued(),
+		Presence: presenceOf(s.GetPresence()),
 	}
 }
 

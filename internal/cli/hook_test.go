@@ -1,0 +1,192 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/loop-daemon/loop/internal/cli"
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/session"
+	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
+)
+
+const hookInput = `{"session_id":"3f9a","cwd":"/home/user/shop","hook_event_name":"SessionStart","source":"startup"}`
+
+// inPane is what a harness in a pane of loopd's has in its environment.
+func (f *fake) inPane(more ...string) map[string]string {
+	return f.env(append([]string{"LOOP_WORK_ITEM=github:acme/shop#15", "LOOP_LAUNCH=l-1"}, more...)...)
+}
+
+func TestHookTells(t *testing.T) {
+	t.Parallel()
+	f := newFake().start(t)
+	if r := loopctl(t.Context(), f.inPane("CLAUDE_PID=4711"), hookInput, "hook", "claude"); r != (result{}) {
+		t.Errorf("the hook left %+v, want nothing", r)
+	}
+	want := []proto.Message{&loopv1.ReportRequest{
+		Event: "start", WorkItem: "github:acme/shop#15", Harness: "claude", HarnessSessionId: "3f9a", Launch: "l-1", Pid: 4711,
+		Source: "startup", Cwd: "/home/user/shop",
+	}}
+	if diff := cmp.Diff(want, f.called(), protocmp.Transform(), protocmp.IgnoreFields(&loopv1.ReportRequest{}, "at")); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+}
+
+// TestHookIsSilent holds that nothing that can go wrong is seen by the agent, or holds it up: each ends within a second or so,
+// where the test would otherwise wait for ever.
+func TestHookIsSilent(t *testing.T) {
+	t.Parallel()
+	up, hung, refusing := newFake().start(t), newFake(), newFake()
+	hung.hang, refusing.fail = true, status.Error(codes.Internal, "no")
+	hung.start(t)
+	refusing.start(t)
+	down := &fake{socket: filepath.Join(shortDir(t), "loopd.sock")}
+	never, _ := io.Pipe()
+	for _, tt := range []struct {
+		name  string
+		env   map[string]string
+		stdin io.Reader
+		args  string
+	}{
+		{"no daemon", down.inPane(), strings.NewReader(hookInput), "hook claude"},
+		{"a daemon that hangs", hung.inPane(), strings.NewReader(hookInput), "hook claude"},
+		{"a daemon that refuses", refusing.inPane(), strings.NewReader(hookInput), "hook claude"},
+		{"no JSON", up.inPane(), strings.NewReader("prompt"), "hook claude"},
+		{"nothing on stdin", up.inPane(), strings.NewReader(""), "hook claude"},
+		{"stdin stays open", up.inPane(), never, "hook claude stop"},
+		{"stdin cannot be read", up.inPane(), failing{}, "hook claude stop"},
+		{"no work item", up.env(), strings.NewReader(hookInput), "hook claude"},
+		{"another harness", up.inPane(), strings.NewReader(hookInput), "hook vim"},
+		{"another event", up.inPane(), strings.NewReader(hookInput), "hook claude nonsense"},
+		{"wrong usage", up.inPane(), strings.NewReader(hookInput), "hook --nonsense"},
+		{"no configuration", up.inPane("LOOP_SOCKET=", "LOOP_CONFIG=/nonexistent"), strings.NewReader(hookInput), "hook claude"},
+		{"a wait of nobody", up.env(), strings.NewReader(hookInput), "hook claude wait"},
+		{"a wait with stdin open", up.inPane(), never, "hook claude wait"},
+		{"a wait of a headless run", up.inPane("LOOP_RUN=20260702-100000-123-abc234"), strings.NewReader(hookInput), "hook claude wait"},
+		{"a wait that is refused", refusing.inPane(), strings.NewReader(hookInput), "hook claude wait"},
+		{"a wait of one who is gone", up.inPane("CLAUDE_PID=1073741823"), strings.NewReader(hookInput), "hook claude wait"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var out, errs bytes.Buffer
+			code := cli.Main(t.Context(), strings.Fields(tt.args), tt.stdin, &out, &errs, func(name string) string { return tt.env[name] })
+			if got := (result{code, out.String(), errs.String()}); got != (result{}) {
+				t.Errorf("the hook left %+v, want nothing", got)
+			}
+		})
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("cannot be read") }
+
+// waitThere runs a waiting hook in this process and returns once it waits.
+func waitThere(t *testing.T, f *fake) <-chan result {
+	t.Helper()
+	changed := f.live.Watch(shop)
+	left := make(chan result, 1)
+	go func() { left <- loopctl(t.Context(), f.inPane(), hookInput, "hook", "claude", "wait") }()
+	arrived(t, changed)
+	return left
+}
+
+var shop = loop.WorkItem{Provider: loop.ProviderGitHub, Owner: "acme", Repo: "shop", Number: 15}
+
+func arrived[T any](t *testing.T, c <-chan T) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(time.Minute):
+		t.Fatal("waited too long")
+	}
+}
+
+func TestWaitingHookWakes(t *testing.T) {
+	t.Parallel()
+	f := newFake().start(t)
+	older := waitThere(t, f)
+	newer := waitThere(t, f)
+	if r := <-older; r != (result{}) {
+		t.Errorf("the older hook left %+v, want nothing", r)
+	}
+	const text = "Loop [loop 20260702-100000-123-abc234]\n\tbrings \u00e9 news"
+	if !f.live.Hand(shop, "l-1", session.Wake{Text: text}) {
+		t.Error("nobody waits")
+	}
+	if diff := cmp.Diff(result{Code: 2, Stderr: text + "\n"}, <-newer); diff != "" {
+		t.Errorf("the hook (-want +left):\n%s", diff)
+	}
+}
+
+// A hook that waits survives a restart of loopd, and says nothing of it.
+func TestWaitingHookOutlivesTheDaemon(t *testing.T) {
+	t.Parallel()
+	first := newFake().start(t)
+	left := waitThere(t, first)
+	first.server.Stop()
+	second := newFake()
+	second.socket = first.socket
+	changed := second.live.Watch(shop)
+	second.start(t)
+	arrived(t, changed)
+	second.live.Hand(shop, "", session.Wake{Text: "news"})
+	if diff := cmp.Diff(result{Code: 2, Stderr: "news\n"}, <-left); diff != "" {
+		t.Errorf("the hook (-want +left):\n%s", diff)
+	}
+}
+
+// A hook does not wait for a conversation that is gone: it ends with the process that called it.
+func TestWaitingHookEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	f := newFake().start(t)
+	self, err := os.Executable()
+	must(t, err)
+	input := filepath.Join(t.TempDir(), "stdin")
+	write(t, input, hookInput)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	parent := exec.CommandContext(ctx, "/bin/sh", "-c", `"$0" hook claude wait <"$1" & read line`, self, input)
+	parent.Env = append(os.Environ(), actAsLoopctl+"=1", "LOOP_SOCKET="+f.socket, "LOOP_WORK_ITEM=github:acme/shop#15", "LOOP_LAUNCH=l-1")
+	stdin, err := parent.StdinPipe()
+	must(t, err)
+	here := f.live.Watch(shop)
+	must(t, parent.Start())
+	arrived(t, here)
+	gone := f.live.Watch(shop)
+	must(t, stdin.Close())
+	_ = parent.Wait() // read has found nothing
+	arrived(t, gone)
+	if p, _ := f.live.Presence(shop); p.Waker {
+		t.Error("the hook still waits")
+	}
+}
+
+func TestSendTellsWho(t *testing.T) {
+	t.Parallel()
+	f := newFake().start(t)
+	if r := loopctl(t.Context(), f.env("LOGNAME=alice"), "one\r\ntwo\xff\n", "send", "acme/shop#15", "-"); r.Code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	want := []proto.Message{&loopv1.SendRequest{WorkItem: "github:acme/shop#15", Text: "one\r\ntwo\ufffd\n", By: "alice"}}
+	if diff := cmp.Diff(want, f.called(), protocmp.Transform()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if r := loopctl(t.Context(), f.env(), " \n", "send", "acme/shop#15", "-"); r.Code != 2 || r.Stderr != "loopctl: there is nothing to send\n" {
+		t.Errorf("nothing to send: %+v", r)
+	}
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/loop-daemon/loop/internal/loop"
+	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
+)
+
+// maxWords is the most that send reads: more than loopd takes, which says so itself.
+const maxWords = 1 << 20
+
+// send says something to a session.
+type send struct {
+	Ref  string   `arg:"" help:"The work item: ${ref}."`
+	Text []string `arg:"" help:"What to say; - reads stdin."`
+}
+
+// Help is shown below the flags.
+func (send) Help() string {
+	return `
+The words reach the session in their turn, behind what is queued, as yours: they are not fenced like what comes from GitHub.
+
+Examples:
+
+  loopctl send acme/shop#15 'Leave the database alone, only the form is wrong.'
+  git diff | loopctl send . -
+`
+}
+
+// Run sends the words.
+func (s send) Run(ctx context.Context, c *client, out *printer, who caller) error {
+	item, err := findItem(ctx, s.Ref)
+	if err != nil {
+		return err
+	}
+	words, err := s.words(who.stdin)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Send(ctx, &loopv1.SendRequest{
+		WorkItem: item.Ref(), Text: words, By: cmp.Or(who.getenv("USER"), who.getenv("LOGNAME")),
+	})
+	if err != nil {
+		return err
+	}
+	if out.json {
+		return out.printJSON(struct {
+			DeliveryID string       `json:"deliveryId"`
+			Session    sessionShape `json:"session"`
+		}{answer.GetDeliveryId(), sessionOf(answer.GetSession())}, "  ")
+	}
+	return out.line("sent to %s as delivery %s", item, answer.GetDeliveryId())
+}
+
+func (s send) words(stdin io.Reader) (string, error) {
+	text := strings.Join(s.Text, " ")
+	if text == "-" {
+		read, err := io.ReadAll(io.LimitReader(stdin, maxWords))
+		if err != nil {
+			return "", fmt.Errorf("read stdin: %w", err)
+		}
+		text = string(read)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", fmt.Errorf("there is nothing to send: %w", loop.ErrInvalid)
+	}
+	return strings.ToValidUTF8(text, "\ufffd"), nil
+}
