@@ -161,7 +161,7 @@ func (d *daemon) build() error {
 			Secrets:       func() [][]byte { return d.live.Load().secrets },
 			AllowUnsigned: func() bool { return d.live.Load().config.Webhook.AllowUnsigned },
 			MaxBody:       func() int64 { return int64(d.live.Load().config.Webhook.MaxBodyBytes) },
-			Put:           d.inbox.Put, Report: d.events.Log, Logger: d.log, Step: d.env.Step,
+			Put:           d.dispatch.Put, Report: d.events.Log, Logger: d.log, Step: d.env.Step,
 		})
 		if err != nil {
 			return err

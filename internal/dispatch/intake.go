@@ -236,15 +236,8 @@ func (d *Dispatcher) itemFacts(ctx context.Context, ev loop.Event, w loop.WorkIt
 // commitVerdict writes a verdict with all that is learned from its event. A fact that another delivery has brought already
 // turns it into a drop.
 func (d *Dispatcher) commitVerdict(tx *journal.Tx, v *verdict) error {
-	if looked := v.decision.Reason != loop.DropRoutingOff && v.decision.Reason != loop.DropEventOff; v.event.Fact != "" && looked {
-		owner, err := d.Inbox.Claim(tx, v.event.Fact, v.delivery.ID)
-		if err != nil {
-			return err
-		}
-		if owner != v.delivery.ID {
-			v.decision = loop.Decision{Kind: loop.Drop, Reason: loop.DropDuplicate, Item: v.decision.Item}
-			*v = v.state()
-		}
+	if err := d.claim(tx, v); err != nil {
+		return err
 	}
 	if err := d.Inbox.Move(tx, v.delivery.ID, v.to); err != nil {
 		return err
@@ -253,6 +246,22 @@ func (d *Dispatcher) commitVerdict(tx *journal.Tx, v *verdict) error {
 		return err
 	}
 	return d.Log.Append(tx, v.logEvent())
+}
+
+// claim makes the verdict's fact that of its delivery, unless nobody looks at it, or another delivery has it.
+func (d *Dispatcher) claim(tx *journal.Tx, v *verdict) error {
+	if v.event.Fact == "" || v.decision.Reason == loop.DropRoutingOff || v.decision.Reason == loop.DropEventOff {
+		return nil
+	}
+	owner, err := d.Inbox.Claim(tx, v.event.Fact, v.delivery.ID)
+	if err != nil {
+		return err
+	}
+	if owner != v.delivery.ID {
+		v.decision = loop.Decision{Kind: loop.Drop, Reason: loop.DropDuplicate, Item: v.decision.Item}
+		*v = v.state()
+	}
+	return nil
 }
 
 func (v verdict) logEvent() loop.LogEvent {

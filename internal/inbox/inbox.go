@@ -64,6 +64,20 @@ type PutResult struct {
 // brings again after it failed, or while it waits for its next try, is received anew with all its tries. The error is
 // ErrInvalid for a delivery that cannot be kept, and ErrUnavailable when the journal cannot be written.
 func (in *Inbox) Put(ctx context.Context, d loop.Delivery) (PutResult, error) {
+	body := Pack(d.Body)
+	var result PutResult
+	err := in.db.Write(ctx, func(tx *journal.Tx) (err error) {
+		result, err = in.PutIn(tx, d, body)
+		return err
+	})
+	if err != nil {
+		return PutResult{}, unavailable(err)
+	}
+	return result, nil
+}
+
+// PutIn is Put as a part of a write, with the body of the delivery packed before it: others would wait for that.
+func (in *Inbox) PutIn(tx *journal.Tx, d loop.Delivery, body Packed) (PutResult, error) {
 	if d.State == "" {
 		d.State = loop.StateReceived
 	}
@@ -76,23 +90,18 @@ func (in *Inbox) Put(ctx context.Context, d loop.Delivery) (PutResult, error) {
 	if d.State.Final() {
 		d.EndedAt = d.ReceivedAt
 	}
-	r, err := newRow(d)
+	result, err := in.put(tx, d, body)
 	if err != nil {
 		return PutResult{}, fmt.Errorf("put delivery %s: %w", d.ID, err)
-	}
-	body := pack(d.Body) // here and not in the write: others would wait for it
-	var result PutResult
-	err = in.db.Write(ctx, func(tx *journal.Tx) (err error) {
-		result, err = in.put(tx, d, r, body)
-		return err
-	})
-	if err != nil {
-		return PutResult{}, unavailable(fmt.Errorf("put delivery %s: %w", d.ID, err))
 	}
 	return result, nil
 }
 
-func (in *Inbox) put(tx *journal.Tx, d loop.Delivery, r row, body []byte) (PutResult, error) {
+func (in *Inbox) put(tx *journal.Tx, d loop.Delivery, body Packed) (PutResult, error) {
+	r, err := newRow(d)
+	if err != nil {
+		return PutResult{}, err
+	}
 	inserted, err := r.insert(tx, body)
 	if err != nil {
 		return PutResult{}, err
@@ -111,7 +120,7 @@ func (in *Inbox) put(tx *journal.Tx, d loop.Delivery, r row, body []byte) (PutRe
 		return PutResult{Duplicate, old.State, loop.DropDuplicate}, nil
 	}
 	_, err = tx.Exec("UPDATE delivery SET state = ?, reason = '', attempts = 0, due_at = 0, ended_at = 0, "+
-		"body = coalesce(body, ?) WHERE seq = ?", loop.StateReceived, body, old.Seq)
+		"body = coalesce(body, ?) WHERE seq = ?", loop.StateReceived, []byte(body), old.Seq)
 	if err != nil {
 		return PutResult{}, err
 	}
@@ -160,9 +169,12 @@ func (in *Inbox) Redeliver(tx *journal.Tx, id loop.DeliveryID, force bool) error
 // Claim gives a fact to the first delivery that claims it, and answers whose it is. What several deliveries report, from
 // the webhook and the poller, is so acted on by one of them alone. Claiming again what one has changes nothing.
 func (in *Inbox) Claim(tx *journal.Tx, fact string, id loop.DeliveryID) (owner loop.DeliveryID, err error) {
-	_, err = tx.Exec("INSERT INTO fact (key, delivery, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", fact, id, time.Now().UnixMicro())
+	result, err := tx.Exec("INSERT INTO fact (key, delivery, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", fact, id, time.Now().UnixMicro())
 	if err != nil {
 		return "", err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 1 {
+		return id, err
 	}
 	err = tx.QueryRow("SELECT delivery FROM fact WHERE key = ?", fact).Scan(&owner)
 	return owner, err

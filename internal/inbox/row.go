@@ -84,12 +84,12 @@ func newRow(d loop.Delivery) (row, error) {
 }
 
 // insert reports false when the id is there already.
-func (r row) insert(tx *journal.Tx, body []byte) (bool, error) {
+func (r row) insert(tx *journal.Tx, body Packed) (bool, error) {
 	result, err := tx.Exec("INSERT INTO delivery (key, id, source, kind, host, hook, received_at, state, reason, error, item, "+
 		"item_key, decision, closures, fact, attempts, due_at, run, summary, ended_at, body) "+
 		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
 		key(r.ID), r.ID, r.Source, r.Kind, r.Host, r.HookID, micros(r.ReceivedAt), r.State, r.Reason, r.Error, r.item,
-		r.Item.Key(), r.Decision, r.closures, r.Fact, r.Attempts, micros(r.DueAt), r.Run, r.Summary, micros(r.EndedAt), body)
+		r.Item.Key(), r.Decision, r.closures, r.Fact, r.Attempts, micros(r.DueAt), r.Run, r.Summary, micros(r.EndedAt), []byte(body))
 	if err != nil {
 		return false, err
 	}
@@ -161,7 +161,11 @@ const (
 	packed = 1 // s2
 )
 
-func pack(body []byte) []byte {
+// Packed is a body as it is kept.
+type Packed []byte
+
+// Pack makes a body small.
+func Pack(body []byte) Packed {
 	out := make([]byte, 1+s2.MaxEncodedLen(len(body)))
 	small := s2.Encode(out[1:], body)
 	if len(small) < len(body) {

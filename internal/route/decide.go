@@ -33,6 +33,22 @@ func Decide(ev loop.Event, candidates []Candidate, facts Facts, policy Policy) l
 	return r.withRefs(r.unmatched())
 }
 
+// Foregone answers for an event whose drop no fact could prevent, so that nothing has to be looked up for it: a comment on an
+// issue that is not looked at, was written by a stranger or by Loop, or tells nothing new. The decision is that of Decide; ok is
+// false for all else. Comments on pull requests are not among these, because whom they concern depends on what is remembered.
+func Foregone(ev loop.Event, candidates []Candidate, policy Policy) (d loop.Decision, ok bool) {
+	if ev.Kind != loop.KindIssueComment || ev.Item.PR {
+		return loop.Decision{}, false
+	}
+	r := &ruling{ev: ev, candidates: candidates, policy: policy}
+	for _, rule := range []func() (loop.Decision, bool){r.ignored, r.ownVoice, r.unauthorized} {
+		if d, ok := rule(); ok {
+			return r.withRefs(d), true
+		}
+	}
+	return loop.Decision{}, false
+}
+
 func (r *ruling) withRefs(d loop.Decision) loop.Decision {
 	for _, c := range r.candidates {
 		d.Refs = append(d.Refs, c.Item)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/loop-daemon/loop/internal/github"
@@ -61,7 +62,12 @@ func TestEveryDecisionIsSound(t *testing.T) {
 		w.facts.Login = rapid.SampledFrom([]string{"", "octocat", "bot"}).Draw(rt, "login")
 		w.links.ByHead = []loop.WorkItem{item(t, "acme/shop#9")}
 		ev := drawEvent(t, rt)
-		check(rt.Fatalf, w, ev, w.decide(ev))
+		d := w.decide(ev)
+		check(rt.Fatalf, w, ev, d)
+		candidates := route.Refs(ev, w.links)
+		if early, ok := route.Foregone(ev, candidates, w.policy); ok && (early.Kind != loop.Drop || cmp.Diff(d, early) != "") {
+			rt.Fatalf("decided early as %+v, with all facts as %+v", early, d)
+		}
 	})
 }
 

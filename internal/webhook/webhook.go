@@ -43,7 +43,8 @@ type Options struct {
 	// MaxBody returns the largest body in bytes, which is asked anew for each delivery; nil is DefaultMaxBody.
 	MaxBody func() int64
 
-	// Put stores a delivery and returns once it is on disk: inbox.Inbox.Put. Required.
+	// Put stores a delivery and returns once it is on disk, as inbox.Inbox.Put does. What it decides of one at once is its own
+	// affair. Required.
 	Put func(ctx context.Context, d loop.Delivery) (inbox.PutResult, error)
 
 	// Report writes an entry to the event log, which tells of signatures that keep being wrong; nil is fine.
