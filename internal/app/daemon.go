@@ -183,10 +183,20 @@ func (d *daemon) serve(ctx context.Context, sock, web net.Listener, hup <-chan o
 	}
 	g.Go(func() error { return d.dispatch.Run(ctx) })
 	g.Go(func() error { return filewatch.Run(ctx, d.loaded.File, d.log, d.watcher.Look) })
+	g.Go(func() error { return d.checkJournal(ctx) })
 	g.Go(func() error { d.onHUP(ctx, hup); return nil })
 	g.Go(func() error { d.keep(ctx); return nil })
 	d.log.Info("loopd is ready", "version", build.Read(), "socket", d.socket, "webhook", d.url, "state", d.folders.State, "pid", os.Getpid())
 	err := g.Wait()
 	d.log.Info("loopd stops", "cause", context.Cause(ctx))
 	return err
+}
+
+// checkJournal looks for damage in a journal that is too large to be read before the start. Where there is some, loopd ends as it
+// does when it finds it at the start: nothing more may be promised.
+func (d *daemon) checkJournal(ctx context.Context) error {
+	if err := d.journal.Check(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
 }

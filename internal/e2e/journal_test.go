@@ -81,6 +81,27 @@ func TestADamagedJournalIsRefusedAndLeftAlone(t *testing.T) {
 	w.allDropped(6)
 }
 
+// Given a journal that takes long to read, stopped in order and broken in its middle afterwards,
+// When loopd starts,
+// Then it may take deliveries, but it finds the damage by itself, and ends with what to do and exit code 1.
+func TestDamageInALargeJournalEndsLoopd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.start()
+	for range 4 {
+		w.comment(15, noise(20<<20)) // of which half is left
+	}
+	w.allDropped(4)
+	w.stop()
+	file := filepath.Join(w.state, "journal.db")
+	w.scribble(file, 24<<20, 4<<20)
+	d := w.launch()
+	code := w.code(d)
+	if last := lastLine(d); code != 1 || !strings.HasPrefix(last, "loopd: ") || !strings.Contains(last, "it is never deleted for you") {
+		t.Errorf("exit %d, and the last words:\n%s\nwant 1, and what to do", code, last)
+	}
+}
+
 // noise is a text that no compression makes shorter than half.
 func noise(n int) string {
 	b := make([]byte, n/2)

@@ -8,7 +8,12 @@ import (
 
 // OpenWith is Open with limits that a test can reach.
 func OpenWith(ctx context.Context, path string, busy time.Duration, maxPages int, schemas ...Schema) (*DB, error) {
-	return open(ctx, path, options{busy, maxPages}, schemas)
+	return open(ctx, path, options{busy: busy, maxPages: maxPages, checkFirst: 1 << 20}, schemas)
+}
+
+// OpenLarge is Open of a journal that is called large whatever its size.
+func OpenLarge(ctx context.Context, path string, schemas ...Schema) (*DB, error) {
+	return open(ctx, path, options{busy: time.Second}, schemas)
 }
 
 // AwaitQueue returns once at least n writes wait for their turn, with how many do.

@@ -5,7 +5,8 @@
 // those before it; what waits together is committed together. Reads do not wait for writes and see what is committed.
 //
 // A journal that is damaged, not ours to write or newer than this program is refused with what to do about it. It is
-// never deleted, moved or mended: what is in it was promised to somebody.
+// never deleted, moved or mended: what is in it was promised to somebody. Damage is looked for by reading all of it, before
+// anything else or, where that takes long and the last close was in order, beside the work (Check).
 package journal
 
 import (
@@ -28,8 +29,10 @@ const readers = 4
 
 // DB is an open journal. It is safe for concurrent use. Close it when nothing writes any more.
 type DB struct {
-	path string
-	read *sql.DB
+	path      string
+	opts      options
+	unchecked bool // Check has still to read the file
+	read      *sql.DB
 
 	// lead is held by the one goroutine that commits, for itself and for all that wait; it owns the committer.
 	lead chan struct{}
@@ -41,16 +44,17 @@ type DB struct {
 }
 
 // Open opens the journal at path, or makes it in a folder that is there, and carries out the steps of the schemas that
-// it has not seen, all in one transaction. A journal that is there is checked first; that reads the whole file, some hundred
-// megabytes a second. The errors are told apart by ErrDamaged, ErrBusy, ErrFull, ErrAccess and ErrNewer.
+// it has not seen, all in one transaction. A journal that is there is checked first, which reads the whole file, some hundred
+// megabytes a second; one that is large and was closed in order is opened at once, and the caller must see to Check. The errors are told apart by ErrDamaged, ErrBusy, ErrFull, ErrAccess and ErrNewer.
 func Open(ctx context.Context, path string, schemas ...Schema) (*DB, error) {
-	return open(ctx, path, options{busy: 5 * time.Second}, schemas)
+	return open(ctx, path, options{busy: 5 * time.Second, checkFirst: 32 << 20}, schemas)
 }
 
 // options are what tests need to set.
 type options struct {
-	busy     time.Duration // how long to wait for another process
-	maxPages int           // of the file; 0: no limit
+	busy       time.Duration // how long to wait for another process
+	maxPages   int           // of the file; 0: no limit
+	checkFirst int64         // bytes of a file that Open itself checks, even after a close in order
 }
 
 func open(ctx context.Context, path string, opts options, schemas []Schema) (_ *DB, err error) {
@@ -58,7 +62,7 @@ func open(ctx context.Context, path string, opts options, schemas []Schema) (_ *
 	if err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", path, err)
 	}
-	used, err := prepare(path)
+	found, err := prepare(path)
 	if err != nil {
 		return nil, err
 	}
@@ -66,13 +70,13 @@ func open(ctx context.Context, path string, opts options, schemas []Schema) (_ *
 	if _, err := sqlite.Fdatasync(true); err != nil && !errors.Is(err, sqlite.ErrFdatasyncUnavailable) {
 		return nil, fmt.Errorf("open journal %s: %w", path, err)
 	}
-	db := &DB{path: path, lead: make(chan struct{}, 1)}
+	db := &DB{path: path, opts: opts, unchecked: found.closed && found.size > opts.checkFirst, lead: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(explain(path, err), db.release())
 		}
 	}()
-	if used {
+	if found.size > 0 && !db.unchecked {
 		if err := check(ctx, path, opts); err != nil {
 			return nil, err
 		}
@@ -84,6 +88,15 @@ func open(ctx context.Context, path string, opts options, schemas []Schema) (_ *
 		return nil, err
 	}
 	return db, nil
+}
+
+// Check reads the whole file as Open does, if Open has not, while others read and write, and returns ErrDamaged where a part
+// of it is broken. What was written since is then as safe as the rest, and the journal must be closed.
+func (db *DB) Check(ctx context.Context) error {
+	if !db.unchecked {
+		return nil
+	}
+	return explain(db.path, check(ctx, db.path, db.opts))
 }
 
 // Read is a pool of connections that can only read. An error of it is put into words by Explain.
@@ -109,26 +122,32 @@ func (db *DB) Close() error {
 	return explain(db.path, db.release())
 }
 
-// prepare sees to it that SQLite finds a file that only its owner can read, and tells whether there is something in it.
+// existing is what is known of a journal before it is opened.
+type existing struct {
+	size   int64 // 0 where there is none
+	closed bool  // in order: its log was brought into the file and removed
+}
+
+// prepare sees to it that SQLite finds a file that only its owner can read, and tells what there was.
 // SQLite would throw away the log of a journal that is gone or empty, and with it what was acknowledged.
-func prepare(path string) (used bool, err error) {
+func prepare(path string) (existing, error) {
 	wal, err := size(path + "-wal")
 	if err != nil {
-		return false, accessError(path, err)
+		return existing{}, accessError(path, err)
 	}
 	main, err := size(path)
 	if err != nil {
-		return false, accessError(path, err)
+		return existing{}, accessError(path, err)
 	}
 	if wal > 0 && main == 0 {
-		return false, fmt.Errorf("open journal %s: %w: it is empty or gone while %s-wal is there: put it back, "+
+		return existing{}, fmt.Errorf("open journal %s: %w: it is empty or gone while %s-wal is there: put it back, "+
 			"or move its -wal and -shm files aside", path, ErrDamaged, path)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return false, accessError(path, err)
+		return existing{}, accessError(path, err)
 	}
-	return main > 0, f.Close()
+	return existing{size: main, closed: wal == 0}, f.Close()
 }
 
 func size(path string) (int64, error) {

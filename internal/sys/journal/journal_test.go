@@ -163,6 +163,44 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
+func TestALargeJournalIsCheckedBesideTheWork(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		spoil func(t *testing.T, path string)
+		want  error
+	}{
+		{"sound", func(*testing.T, string) {}, nil},
+		{"damaged middle", overwrite(20*4096, 64<<10), journal.ErrDamaged},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			path := filled(t)
+			tt.spoil(t, path)
+			db, err := journal.OpenLarge(t.Context(), path, notes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if err := db.Check(t.Context()); !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), path) {
+				t.Errorf("Check = %v, want %v, with the path", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestALargeJournalIsCheckedFirstAfterACrash(t *testing.T) {
+	t.Parallel()
+	path := filled(t)
+	crashedMiddle(t, path)
+	if db, err := journal.OpenLarge(t.Context(), path, notes); !errors.Is(err, journal.ErrDamaged) {
+		if err == nil {
+			_ = db.Close()
+		}
+		t.Errorf("Open = %v, want %v", err, journal.ErrDamaged)
+	}
+}
+
 func TestOpenWaitsForAnotherProcessAndThenGivesUp(t *testing.T) {
 	t.Parallel()
 	path := filled(t)
