@@ -61,7 +61,9 @@ func Schema() journal.Schema {
 			outcome    TEXT    NOT NULL  -- JSON
 		) STRICT, WITHOUT ROWID;
 		CREATE INDEX run_item ON run (item_key, started_at);
-		CREATE INDEX run_open ON run (started_at) WHERE ended_at = 0`}}
+		CREATE INDEX run_open ON run (started_at) WHERE ended_at = 0`,
+		// So that Prune reads what it removes, and not every page with a body.
+		`CREATE INDEX delivery_ended ON delivery (ended_at) WHERE ended_at > 0`}}
 }
 
 const (
