@@ -18,7 +18,8 @@ func (d *Dispatcher) Put(ctx context.Context, del loop.Delivery) (inbox.PutResul
 	if !ok {
 		return d.Inbox.Put(ctx, del)
 	}
-	body := inbox.Pack(del.Body)
+	body := d.Inbox.Pack(del.Body)
+	v.delivery.Body, v.event.Item.Body, v.event.Comment.Body = nil, "", "" // many wait for the disk, and need not hold these
 	var result inbox.PutResult
 	err := d.Journal.Write(ctx, func(tx *journal.Tx) (err error) {
 		result, err = d.putDropped(tx, v, body)

@@ -11,6 +11,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
@@ -21,6 +22,8 @@ import (
 type Inbox struct {
 	db   *journal.DB
 	news chan struct{} // holds one value while something is received that nobody was told about
+
+	scratch sync.Pool // of *[]byte, in which bodies are packed
 }
 
 // New returns the inbox of a journal that was opened with Schema.
@@ -56,7 +59,7 @@ type PutResult struct {
 	Reason  string     // why it is not new, or why it was dropped at once; else ""
 }
 
-// Put takes a delivery: when it returns without an error the delivery is on disk. Its State is received (or left empty), or
+// Put takes a delivery: when it returns without an error the delivery is on disk, and its Body is the caller's again. Its State is received (or left empty), or
 // dropped where the reason is known at once; Item, Decision, Fact and Summary are kept where they are set. Seq is given
 // here, and ReceivedAt unless it is set.
 //
@@ -64,7 +67,7 @@ type PutResult struct {
 // brings again after it failed, or while it waits for its next try, is received anew with all its tries. The error is
 // ErrInvalid for a delivery that cannot be kept, and ErrUnavailable when the journal cannot be written.
 func (in *Inbox) Put(ctx context.Context, d loop.Delivery) (PutResult, error) {
-	body := Pack(d.Body)
+	body := in.Pack(d.Body)
 	var result PutResult
 	err := in.db.Write(ctx, func(tx *journal.Tx) (err error) {
 		result, err = in.PutIn(tx, d, body)

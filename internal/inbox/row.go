@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,9 +62,9 @@ func Schema() journal.Schema {
 			outcome    TEXT    NOT NULL  -- JSON
 		) STRICT, WITHOUT ROWID;
 		CREATE INDEX run_item ON run (item_key, started_at);
-		CREATE INDEX run_open ON run (started_at) WHERE ended_at = 0`,
-		// So that Prune reads what it removes, and not every page with a body.
-		`CREATE INDEX delivery_ended ON delivery (ended_at) WHERE ended_at > 0`}}
+		CREATE INDEX run_open ON run (started_at) WHERE ended_at = 0`, `
+		-- so that Prune reads what it removes, and not every page with a body
+		CREATE INDEX delivery_ended ON delivery (ended_at) WHERE ended_at > 0`}}
 }
 
 const (
@@ -166,16 +167,28 @@ const (
 // Packed is a body as it is kept.
 type Packed []byte
 
-// Pack makes a body small.
-func Pack(body []byte) Packed {
-	out := make([]byte, 1+s2.MaxEncodedLen(len(body)))
-	small := s2.Encode(out[1:], body)
-	if len(small) < len(body) {
-		out[0] = packed
-		return out[:1+len(small)]
+// maxScratch is the size of the largest buffer that is kept for the next body.
+const maxScratch = 2 << 20
+
+// Pack makes a body small. It keeps nothing of the body itself.
+func (in *Inbox) Pack(body []byte) Packed {
+	scratch, _ := in.scratch.Get().(*[]byte)
+	if scratch == nil {
+		scratch = new([]byte)
 	}
-	out[0] = plain
-	return append(out[:1], body...)
+	*scratch = slices.Grow((*scratch)[:0], 1+s2.MaxEncodedLen(len(body)))
+	out := (*scratch)[:cap(*scratch)]
+	small := s2.Encode(out[1:], body)
+	out[0] = packed
+	out = out[:1+len(small)]
+	if len(small) >= len(body) {
+		out = append(append(out[:0], plain), body...)
+	}
+	result := slices.Clone(out)
+	if cap(*scratch) <= maxScratch {
+		in.scratch.Put(scratch)
+	}
+	return result
 }
 
 func unpack(body []byte) ([]byte, error) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -65,6 +66,7 @@ type door struct {
 	next    http.Handler
 	maxBody func() int64
 	large   chan struct{} // holds one token for each large body that is being read or answered
+	small   sync.Pool     // of *[]byte, into which other bodies are read, one after the other
 }
 
 func newDoor(next http.Handler, maxBody func() int64) *door {
@@ -100,7 +102,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *door) read(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, done func(), err error) {
 	done = func() {}
 	if n := r.ContentLength; n >= 0 && n <= smallBody {
-		body = make([]byte, n)
+		body, done = d.buffer(int(n))
 		_, err = io.ReadFull(r.Body, body)
 		return body, done, err
 	}
@@ -118,6 +120,15 @@ func (d *door) read(w http.ResponseWriter, r *http.Request, limit int64) (body [
 	buf := bytes.NewBuffer(body)
 	_, err = buf.ReadFrom(capped)
 	return buf.Bytes(), done, err
+}
+
+// buffer returns room for a small body, and what gives it back.
+func (d *door) buffer(n int) (body []byte, done func()) {
+	b, _ := d.small.Get().(*[]byte)
+	if b == nil || cap(*b) < n {
+		b = new(make([]byte, n))
+	}
+	return (*b)[:n], func() { d.small.Put(b) }
 }
 
 func (d *door) refuseBody(w http.ResponseWriter, err error) {

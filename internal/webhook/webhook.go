@@ -44,7 +44,7 @@ type Options struct {
 	MaxBody func() int64
 
 	// Put stores a delivery and returns once it is on disk, as inbox.Inbox.Put does. What it decides of one at once is its own
-	// affair. Required.
+	// affair, but it must not keep the body: the next delivery is read into it. Required.
 	Put func(ctx context.Context, d loop.Delivery) (inbox.PutResult, error)
 
 	// Report writes an entry to the event log, which tells of signatures that keep being wrong; nil is fine.

@@ -53,6 +53,7 @@ func (s *shelf) put(ctx context.Context, d loop.Delivery) (inbox.PutResult, erro
 	if s.err != nil {
 		return inbox.PutResult{}, s.err
 	}
+	d.Body = bytes.Clone(d.Body) // it is the receiver's again
 	s.stored = append(s.stored, d)
 	if s.answer.State == "" {
 		return inbox.PutResult{State: d.State}, nil
