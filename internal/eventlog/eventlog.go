@@ -100,6 +100,11 @@ func (l *Log) lasts(ev loop.LogEvent) {
 	switch ev.Type {
 	case loop.LogRunFailed, loop.LogSpawnFailed, loop.LogResumeFailed, loop.LogRunHeld, loop.LogConfigRejected, loop.LogConfigWarning:
 		level = slog.LevelWarn
+	case loop.LogDeliveryDropped: // a busy repository sends little else
+		level = slog.LevelDebug
+	}
+	if !l.logger.Enabled(context.Background(), level) {
+		return
 	}
 	l.logger.Log(context.Background(), level, "event", attrs(ev)...)
 }
