@@ -111,8 +111,8 @@ func TestAStopEndsWaiters(t *testing.T) {
 	if err := h.stop(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; status.Code(err) != codes.Unavailable {
-		t.Errorf("the waiter: %v, want Unavailable", err)
+	if err := <-done; status.Code(err) != codes.Unavailable || status.Convert(err).Message() != "loopd is stopping" {
+		t.Errorf("the waiter: %v, want Unavailable, at once and by us", err)
 	}
 }
 

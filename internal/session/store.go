@@ -4,6 +4,8 @@
 // A change is on disk when the call that makes it returns, whole or not at all, and changes are made one at a time, so that
 // none is lost. Reads are answered from memory and wait for no disk. A file that cannot be read is named once and left as
 // it is: nothing is written over it, and the others work. Files that are not named as ours are not looked at.
+//
+// Beside the registry it keeps in memory, as Live, what hooks tell of the conversations that are live now.
 package session
 
 import (
