@@ -76,15 +76,19 @@ func (p Panes) State(session, launch string) State {
 	return Absent
 }
 
-// reapPause is how long tmux takes at most, unless it is stopped, from a program's end to knowing how it ended.
+// reapPause is how long tmux takes to reap, from a program's end to knowing how it ended.
 const reapPause = 20 * time.Millisecond
 
 // Probe returns all panes. Where no server runs, and none of ours lives without its socket, there are none. The error is of the
-// class ErrUnknown.
+// class ErrUnknown. A pane is Dead when its program has closed the terminal; how it ended may be known only by a later probe.
 func (s *Server) Probe(ctx context.Context) (Panes, error) {
 	panes, err := s.listPanes(ctx)
 	if err != nil || !slices.ContainsFunc(panes, s.reaping) {
 		return panes, err
+	}
+	// tmux 3.3a loses the news of an end now and then, and keeps the zombie until another child ends: here is one.
+	if _, err := s.query(ctx, do("run-shell", "-b", "true")); err != nil {
+		return panes, nil //nolint:nilerr // what is known is true, and there will be another probe
 	}
 	select {
 	case <-time.After(reapPause):
