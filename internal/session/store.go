@@ -200,7 +200,10 @@ func (s *Store) List() []loop.Session {
 	}
 	s.mu.RUnlock()
 	slices.SortFunc(all, func(a, b loop.Session) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.WorkItem.Key(), b.WorkItem.Key()))
+		if c := a.CreatedAt.Compare(b.CreatedAt); c != 0 {
+			return c // before keys are made, which costs more than all the rest
+		}
+		return cmp.Compare(a.WorkItem.Key(), b.WorkItem.Key())
 	})
 	return all
 }
