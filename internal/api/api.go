@@ -77,7 +77,7 @@ type Options struct {
 	Report func(ctx context.Context, r loop.Report) error
 
 	// Wait waits until there is something to wake a live conversation with; false when ctx ends or another waits in its place.
-	Wait func(ctx context.Context, w session.Waiter) (session.Wake, bool)
+	Wait func(ctx context.Context, w session.Waiter) (loop.Wake, bool)
 
 	// Presence returns where the conversation of an item is live; false where nobody told of one.
 	Presence func(w loop.WorkItem) (loop.Presence, bool)

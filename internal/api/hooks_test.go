@@ -16,7 +16,6 @@ import (
 	"github.com/loop-daemon/loop/internal/api"
 	"github.com/loop-daemon/loop/internal/dispatch"
 	"github.com/loop-daemon/loop/internal/loop"
-	"github.com/loop-daemon/loop/internal/session"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
 
@@ -95,7 +94,7 @@ func TestAHookWaitsUntilItIsWoken(t *testing.T) {
 	if err := <-older; err != nil {
 		t.Errorf("the older waiter: %v, want an answer with nothing", err)
 	}
-	if !h.live.Hand(item(t, "acme/shop#15"), "l-1", session.Wake{Run: "r-1", Title: "news", Text: "the text"}) {
+	if !h.live.Hand(item(t, "acme/shop#15"), "l-1", loop.Wake{Run: "r-1", Title: "news", Text: "the text"}) {
 		t.Error("nobody waits")
 	}
 	if err := <-newer; err == nil || err.Error() != "woken: r-1 news the text" {

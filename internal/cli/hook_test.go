@@ -20,7 +20,6 @@ import (
 
 	"github.com/loop-daemon/loop/internal/cli"
 	"github.com/loop-daemon/loop/internal/loop"
-	"github.com/loop-daemon/loop/internal/session"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
 
@@ -125,7 +124,7 @@ func TestWaitingHookWakes(t *testing.T) {
 		t.Errorf("the older hook left %+v, want nothing", r)
 	}
 	const text = "Loop [loop 20260702-100000-123-abc234]\n\tbrings \u00e9 news"
-	if !f.live.Hand(shop, "l-1", session.Wake{Text: text}) {
+	if !f.live.Hand(shop, "l-1", loop.Wake{Text: text}) {
 		t.Error("nobody waits")
 	}
 	if diff := cmp.Diff(result{Code: 2, Stderr: text + "\n"}, <-newer); diff != "" {
@@ -144,7 +143,7 @@ func TestWaitingHookOutlivesTheDaemon(t *testing.T) {
 	changed := second.live.Watch(shop)
 	second.start(t)
 	arrived(t, changed)
-	second.live.Hand(shop, "", session.Wake{Text: "news"})
+	second.live.Hand(shop, "", loop.Wake{Text: "news"})
 	if diff := cmp.Diff(result{Code: 2, Stderr: "news\n"}, <-left); diff != "" {
 		t.Errorf("the hook (-want +left):\n%s", diff)
 	}

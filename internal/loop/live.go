@@ -75,3 +75,10 @@ func FindTokens(text string) []RunID {
 	}
 	return ids
 }
+
+// Wake is what a conversation that waits for it is woken with.
+type Wake struct {
+	Run   RunID
+	Title string // one line of ours for people
+	Text  string // whole, safe text; the run's token is in its first line
+}

@@ -34,19 +34,12 @@ type Waiter struct {
 	PID       int    // of the harness's process; 0 unknown
 }
 
-// Wake is what a live conversation is woken with.
-type Wake struct {
-	Run   loop.RunID
-	Title string // one line of ours for people
-	Text  string // whole, safe text; the run's token is in its first line
-}
-
 // waiter is one Wait that goes on.
 type waiter struct {
 	Waiter
 
 	ctx    context.Context //nolint:containedctx // so that nothing is handed to one who is gone
-	handed chan Wake       // takes one without blocking; closed where there is nothing more to wait for
+	handed chan loop.Wake  // takes one without blocking; closed where there is nothing more to wait for
 }
 
 // NewLive returns a Live that knows of nothing.
@@ -139,11 +132,11 @@ func sameProgram(launchA string, pidA int, launchB string, pidB int) bool {
 
 // Wait waits until something is handed to the conversation, and returns it. It returns false when ctx ends, when a newer waiter
 // of the same program has come, and when the program is gone. What is handed over is never lost to one whose ctx had ended.
-func (l *Live) Wait(ctx context.Context, w Waiter) (Wake, bool) {
+func (l *Live) Wait(ctx context.Context, w Waiter) (loop.Wake, bool) {
 	if ctx.Err() != nil || w.Item.IsZero() {
-		return Wake{}, false
+		return loop.Wake{}, false
 	}
-	own := &waiter{Waiter: w, ctx: ctx, handed: make(chan Wake, 1)}
+	own := &waiter{Waiter: w, ctx: ctx, handed: make(chan loop.Wake, 1)}
 	l.arrive(own)
 	select {
 	case wake, ok := <-own.handed:
@@ -175,7 +168,7 @@ func (l *Live) arrive(own *waiter) {
 
 // Hand hands w to the newest waiter of an item, in the named launch unless that is "". It returns false, and w is the caller's
 // still, when none waits there.
-func (l *Live) Hand(item loop.WorkItem, launch string, w Wake) bool {
+func (l *Live) Hand(item loop.WorkItem, launch string, w loop.Wake) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := item.Key()

@@ -139,7 +139,7 @@ func TestAWaiterIsPresent(t *testing.T) {
 		if p, _ := l.Presence(shop(15)); p.Waker {
 			t.Error("a waiter that is gone still counts")
 		}
-		if l.Hand(shop(15), "", session.Wake{Text: "news"}) {
+		if l.Hand(shop(15), "", loop.Wake{Text: "news"}) {
 			t.Error("a text was handed to nobody")
 		}
 	})
@@ -158,7 +158,7 @@ func TestWatchersLearnOfEachChange(t *testing.T) {
 			{"presence", func() { l.Report(from(loop.HookStart)) }},
 			{"receipt", func() { l.Report(shows("r-1")) }},
 			{"waiter", func() { answered = wait(ctx, l, session.Waiter{Item: shop(15), Launch: "l-1"}) }},
-			{"hand", func() { l.Hand(shop(15), "l-1", session.Wake{Text: "news"}); <-answered }},
+			{"hand", func() { l.Hand(shop(15), "l-1", loop.Wake{Text: "news"}); <-answered }},
 			{"waiter again", func() { wait(ctx, l, session.Waiter{Item: shop(15), Launch: "l-1"}) }},
 			{"waiter gone", cancel},
 			{"forgotten", func() { l.Forget(shop(15), "l-1") }},
@@ -194,7 +194,7 @@ func TestShownRunsAreRememberedWithABound(t *testing.T) {
 
 // outcome is what a Wait returned.
 type outcome struct {
-	wake session.Wake
+	wake loop.Wake
 	ok   bool
 }
 
@@ -288,7 +288,7 @@ func (m *waitModel) hand(t *rapid.T) {
 		}
 	}
 	m.count++
-	wake := session.Wake{Run: loop.RunID(fmt.Sprint(m.count)), Text: "news"}
+	wake := loop.Wake{Run: loop.RunID(fmt.Sprint(m.count)), Text: "news"}
 	got, want := m.live.Hand(shop(15), launch, wake), m.waiting[to]
 	if got != (want != nil) {
 		t.Fatalf("Hand to %q = %v with %d waiting", launch, got, len(m.waiting))
@@ -303,7 +303,7 @@ func (m *waitModel) end(t *rapid.T) {
 	launch := drawLaunch(t)
 	if w := m.waiting[launch]; w != nil {
 		w.cancel()
-		if rapid.Bool().Draw(t, "at once") && m.live.Hand(shop(15), launch, session.Wake{Text: "lost"}) {
+		if rapid.Bool().Draw(t, "at once") && m.live.Hand(shop(15), launch, loop.Wake{Text: "lost"}) {
 			t.Fatal("a text was handed to one who is gone")
 		}
 		m.nothing(t, launch)
