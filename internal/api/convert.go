@@ -36,6 +36,7 @@ func sessionMessage(s loop.Session, a dispatch.Activity) *loopv1.Session {
 		Spawned:          s.Spawned,
 		Queued:           int32(a.Queued),
 		Activity:         a.State,
+		WaitsFor:         a.Reason,
 	}
 	for _, id := range s.RecentDeliveries {
 		m.RecentDeliveries = append(m.RecentDeliveries, string(id))

@@ -209,7 +209,7 @@ func TestNames(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.Stdout), &sessions); err != nil {
 		t.Fatal(err)
 	}
-	inFile := map[string]bool{"activity": true, "queued": true, "presence": true} // these only loopd knows
+	inFile := map[string]bool{"activity": true, "waitsFor": true, "queued": true, "presence": true} // these only loopd knows
 	for field := range reflect.TypeFor[loop.Session]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		inFile[name] = true

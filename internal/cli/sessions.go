@@ -151,7 +151,7 @@ func (l listSessions) Run(ctx context.Context, c *client, out *printer) error {
 		t.header("WORK ITEM", "HARNESS", "RUNNER", "STATUS", "ACTIVITY", "LIVE", "QUEUED", "LAST EVENT", "CWD")
 		for _, s := range shapes {
 			live := cut(s.Presence.state(), liveWidth)
-			t.row(s.ref(), s.Harness, s.Runner, s.state(), text(s.Activity), live, decimal(s.Queued), ago(s.LastEventAt), s.Cwd)
+			t.row(s.ref(), s.Harness, s.Runner, s.state(), s.doing(), live, decimal(s.Queued), ago(s.LastEventAt), s.Cwd)
 		}
 	})
 }
@@ -199,7 +199,7 @@ func showSessionFields(t *table, s sessionShape) {
 	t.field("runner", s.Runner)
 	t.field("tmux", s.TmuxTarget)
 	t.field("status", s.state())
-	t.field("activity", text(s.Activity))
+	t.field("activity", s.doing())
 	t.field("live", s.Presence.place())
 	t.field("turn", s.Presence.state())
 	if s.Spawned {

@@ -36,6 +36,7 @@ type sessionShape struct {
 
 	// What the file does not hold.
 	Activity *string        `json:"activity"`
+	WaitsFor *string        `json:"waitsFor"`
 	Queued   int32          `json:"queued"`
 	Presence *presenceShape `json:"presence"`
 }
@@ -103,12 +104,20 @@ func sessionOf(s *loopv1.Session) sessionShape {
 		RecentDeliveries: list(s.GetRecentDeliveries()), PullRequests: list(s.GetPullRequests()),
 		Spawned: s.GetSpawned(), PreviousHarnessSessionID: list(s.GetPreviousSessionIds()),
 		PauseReason: orNull(s.GetPauseReason()), ClosedAt: timeOf(s.GetClosedAt()), CloseReason: orNull(s.GetCloseReason()),
-		Ending: orNull(s.GetEnding()), Activity: orNull(s.GetActivity()), Queued: s.GetQueued(),
+		Ending: orNull(s.GetEnding()), Activity: orNull(s.GetActivity()), WaitsFor: orNull(s.GetWaitsFor()), Queued: s.GetQueued(),
 		Presence: presenceOf(s.GetPresence()),
 	}
 }
 
 func (s sessionShape) ref() string { return refOf(s.WorkItem) }
+
+// doing is the activity with what it waits for: «waiting: dialog».
+func (s sessionShape) doing() string {
+	if s.WaitsFor == nil {
+		return text(s.Activity)
+	}
+	return text(s.Activity) + ": " + *s.WaitsFor
+}
 
 // state is the status with what qualifies it: «paused (runaway)», «closed, ending: harness».
 func (s sessionShape) state() string {

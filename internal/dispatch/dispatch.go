@@ -151,9 +151,12 @@ func (d *Dispatcher) Activity(w loop.WorkItem) Activity {
 		return Activity{State: ActivityIdle}
 	}
 	a := Activity{State: ActivityIdle, Queued: len(l.jobs)}
+	if len(l.jobs) > 0 {
+		a.Reason = l.jobs[0].waits
+	}
 	switch {
 	case l.run != "":
-		a.State = ActivityRunning
+		a.State, a.Reason = ActivityRunning, ""
 	case len(l.jobs) > 0 && d.holds[d.harnessOf(l.item)] != nil:
 		a.State = ActivityHeld
 	case len(l.jobs) > 0:

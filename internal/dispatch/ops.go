@@ -50,6 +50,7 @@ type Hold struct {
 // Activity says what a session does now.
 type Activity struct {
 	State  string // one of the Activity words
+	Reason string // what the next delivery waits for, as the inbox says; "" where it does not
 	Queued int    // deliveries that are queued or waiting
 }
 

@@ -208,7 +208,9 @@ type Session struct {
 	// Ids that the conversation had before.
 	PreviousSessionIds []string `protobuf:"bytes,19,rep,name=previous_session_ids,json=previousSessionIds,proto3" json:"previous_session_ids,omitempty"`
 	// Where the conversation is live, as its hooks told; unset where they told of nothing.
-	Presence      *Presence `protobuf:"bytes,20,opt,name=presence,proto3" json:"presence,omitempty"`
+	Presence *Presence `protobuf:"bytes,20,opt,name=presence,proto3" json:"presence,omitempty"`
+	// What the next delivery waits for while activity is waiting or held: one of the reasons, such as busy or dialog; else empty.
+	WaitsFor      string `protobuf:"bytes,21,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -381,6 +383,13 @@ func (x *Session) GetPresence() *Presence {
 		return x.Presence
 	}
 	return nil
+}
+
+func (x *Session) GetWaitsFor() string {
+	if x != nil {
+		return x.WaitsFor
+	}
+	return ""
 }
 
 // Presence says where a conversation is live and what it does there.
@@ -2092,7 +2101,7 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x04host\x18\x03 \x01(\tR\x04host\x12\x14\n" +
 	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x12\n" +
 	"\x04repo\x18\x05 \x01(\tR\x04repo\x12\x16\n" +
-	"\x06number\x18\x06 \x01(\x05R\x06number\"\xf7\x05\n" +
+	"\x06number\x18\x06 \x01(\x05R\x06number\"\x94\x06\n" +
 	"\aSession\x12.\n" +
 	"\twork_item\x18\x01 \x01(\v2\x11.loop.v1.WorkItemR\bworkItem\x12\x18\n" +
 	"\aharness\x18\x02 \x01(\tR\aharness\x12,\n" +
@@ -2116,7 +2125,8 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x06queued\x18\x11 \x01(\x05R\x06queued\x12\x1a\n" +
 	"\bactivity\x18\x12 \x01(\tR\bactivity\x120\n" +
 	"\x14previous_session_ids\x18\x13 \x03(\tR\x12previousSessionIds\x12-\n" +
-	"\bpresence\x18\x14 \x01(\v2\x11.loop.v1.PresenceR\bpresence\"\xf0\x01\n" +
+	"\bpresence\x18\x14 \x01(\v2\x11.loop.v1.PresenceR\bpresence\x12\x1b\n" +
+	"\twaits_for\x18\x15 \x01(\tR\bwaitsFor\"\xf0\x01\n" +
 	"\bPresence\x12\x18\n" +
 	"\aharness\x18\x01 \x01(\tR\aharness\x12,\n" +
 	"\x12harness_session_id\x18\x02 \x01(\tR\x10harnessSessionId\x12\x16\n" +
