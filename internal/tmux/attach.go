@@ -1,19 +1,14 @@
 package tmux
 
 import (
-	"fmt"
 	"os"
 	"strings"
-
-	"github.com/loop-daemon/loop/internal/loop"
 )
 
 // Viewer is who wants to watch a session, and from where.
 type Viewer struct {
 	Write    bool   // takes the keyboard too; else only reads
 	TakeOver bool   // sends the other viewers away
-	Terminal bool   // its input and output are a terminal
-	Term     string // its TERM
 	Tmux     string // its TMUX: which tmux it is in, if any
 }
 
@@ -24,24 +19,22 @@ type Attach struct {
 }
 
 // Attach returns how the viewer gets to the session: by a program that it becomes. Inside our own server this replaces the
-// viewer's client by one that only reads, which leaves all other clients where they are. The error is loop.ErrInvalid, and says
-// what to do, where there is no terminal to show a session on.
+// viewer's client by one that only reads, which leaves all other clients where they are. The viewer must be at a terminal.
 func (s *Server) Attach(session string, v Viewer) (Attach, error) {
 	if err := checkName(session); err != nil {
 		return Attach{}, err
-	}
-	switch {
-	case !v.Terminal:
-		return Attach{}, fmt.Errorf("loopctl attach needs a terminal; use loopctl logs REF: %w", loop.ErrInvalid)
-	case v.Term == "" || v.Term == "dumb":
-		return Attach{}, fmt.Errorf("loopctl attach needs a terminal that can be cleared, and TERM is %q; set TERM, or use loopctl logs REF: %w", v.Term, loop.ErrInvalid)
 	}
 	if s.isOurs(v.Tmux) {
 		readOnly := s.attachArgv(session, Viewer{TakeOver: v.TakeOver})
 		argv := append([]string{s.binary}, s.flags()...)
 		return Attach{Argv: append(argv, "detach-client", "-E", shellLine("exec", readOnly))}, nil
 	}
-	return Attach{Argv: s.attachArgv(session, v), Nested: v.Tmux != ""}, nil
+	argv := s.attachArgv(session, v)
+	if v.Tmux == "" {
+		return Attach{Argv: argv}, nil
+	}
+	// With TMUX set, a viewer at a terminal that has the number of one that a dead pane of ours had is taken for that pane.
+	return Attach{Argv: append([]string{"/usr/bin/env", "-u", "TMUX"}, argv...), Nested: true}, nil
 }
 
 // AttachLine is the command that a person can type anywhere to watch the session, for messages.

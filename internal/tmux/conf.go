@@ -26,7 +26,7 @@ set -g status-right ''
 set -g status-left '[#{session_name}] '
 set -gw window-size largest
 set -gw remain-on-exit on
-set -gwq remain-on-exit-format 'ended (#{?#{!=:#{pane_dead_signal},},signal #{pane_dead_signal},status #{pane_dead_status}}); transcript only, C-b d leaves'
+set -gwq remain-on-exit-format 'ended (#{?#{!=:#{pane_dead_signal},},signal #{pane_dead_signal},status #{pane_dead_status}}); ` + Epitaph + `'
 set -gw automatic-rename off
 set -gw allow-rename off
 set -gwq allow-passthrough off
@@ -34,6 +34,9 @@ set -gw synchronize-panes off
 unbind-key x
 unbind-key &
 `
+
+// Epitaph ends the last line of a dead pane, which tmux writes and not the program.
+const Epitaph = "transcript only, C-b d leaves"
 
 // configuration returns the settings, and the hash in their last line by which a server is known to have read them.
 func configuration(terminal string) (text, hash string) {

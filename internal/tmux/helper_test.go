@@ -214,7 +214,6 @@ func (term *terminal) shown() string {
 // watch attaches a viewer and returns when tmux knows it.
 func watch(t *testing.T, s *tmux.Server, session string, columns, rows uint16, v tmux.Viewer) *terminal {
 	t.Helper()
-	v.Terminal, v.Term = true, "xterm-256color"
 	attach, err := s.Attach(session, v)
 	if err != nil {
 		t.Fatal(err)

@@ -26,16 +26,6 @@ func (s *Server) Paste(ctx context.Context, t Target, text string) error {
 	return s.deliver(ctx, t, Clean(text), "-p")
 }
 
-// Type puts one line into the launch's pane as if it were typed, made safe by Clean and without an end of line. Its errors are
-// those of Paste.
-func (s *Server) Type(ctx context.Context, t Target, line string) error {
-	line = Clean(line)
-	if strings.Contains(line, "\n") {
-		return fmt.Errorf("type into pane %s: more than one line: %w", t.Pane, loop.ErrInvalid)
-	}
-	return s.deliver(ctx, t, line)
-}
-
 // Submit puts one carriage return into the launch's pane. Whatever the program shows takes it as its answer, so look first. Its
 // errors are those of Paste.
 func (s *Server) Submit(ctx context.Context, t Target) error { return s.deliver(ctx, t, "\r") }

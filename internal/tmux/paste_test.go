@@ -60,21 +60,6 @@ func TestPasteArrivesAsOneFrame(t *testing.T) {
 	}
 }
 
-func TestTypedLineHasNoFrame(t *testing.T) {
-	t.Parallel()
-	s := tmuxtest.New(t)
-	pane, log := recorder(t, s, "item")
-	if err := s.Type(t.Context(), pane.Target(), "[loop 1234] an event"); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := waitForRecord(t, log, 20), "[loop 1234] an event"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if err := s.Type(t.Context(), pane.Target(), "two\rlines"); !errors.Is(err, loop.ErrInvalid) {
-		t.Errorf("two lines: err = %v, want ErrInvalid", err)
-	}
-}
-
 func TestCleanTextIsText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
