@@ -20,6 +20,9 @@ var claudeNoTerminal = []string{
 // to a daemon of Claude Code's own, which outlives the pane.
 const claudeStays = "CLAUDE_CODE_DISABLE_AGENT_VIEW=1"
 
+// claudeScrolling has it draw on the main screen, so that what it showed can be read when it has ended, whatever ended it.
+const claudeScrolling = "CLAUDE_CODE_DISABLE_ALTERNATE_SCREEN=1"
+
 // Open has the configured arguments last, where one that takes several values swallows nothing of ours.
 func (c *claude) Open(t Turn, fresh bool, settings string) (Command, error) {
 	if err := c.checkTerminal(t, claudeNoTerminal); err != nil {
@@ -36,5 +39,5 @@ func (c *claude) Open(t Turn, fresh bool, settings string) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	return c.open(t, append(args, configured...), claudeStays)
+	return c.open(t, append(args, configured...), claudeStays, claudeScrolling)
 }

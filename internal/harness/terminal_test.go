@@ -22,7 +22,7 @@ func TestOpen(t *testing.T) {
 		Agents:  map[string]harness.Program{"claude": {Args: []string{"--allowedTools", "Edit"}}},
 	}).(harness.Terminal)
 	env := []string{
-		"CLAUDE_CODE_DISABLE_AGENT_VIEW=1", "COLORTERM=truecolor", "LANG=de_DE.UTF-8", "LOOP_SESSION_KEY=github-acme-shop-15", "LOOP_SOCKET=/run/loopd.sock",
+		"CLAUDE_CODE_DISABLE_AGENT_VIEW=1", "CLAUDE_CODE_DISABLE_ALTERNATE_SCREEN=1", "COLORTERM=truecolor", "LANG=de_DE.UTF-8", "LOOP_SESSION_KEY=github-acme-shop-15", "LOOP_SOCKET=/run/loopd.sock",
 		"LOOP_WORK_ITEM=github:acme/shop#15", "PATH=" + bin,
 	}
 	const mode, usual = "--permission-mode", "default"

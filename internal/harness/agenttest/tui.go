@@ -150,7 +150,7 @@ func (t *tui) run() error {
 	if !t.do.Has("blind") {
 		t.input = keystrokes(t.screen.tty.file)
 	}
-	t.screen.enter(!t.do.Has("classic"))
+	t.screen.enter(!t.do.Has("classic") && os.Getenv("CLAUDE_CODE_DISABLE_ALTERNATE_SCREEN") == "")
 	t.welcome()
 	t.loop(resized)
 	return t.close()
