@@ -17,7 +17,7 @@
 //	dispatch     makes it so: one queue per session, a cap over all, retries
 //	prompt       an event as text for an agent, untrusted parts fenced                      pure
 //	harness      the agents: their command lines, answers and environment
-//	runner       how an agent is hosted: a headless process per event
+//	runner       how an agent is hosted: a headless process per event, or a pane of tmux
 //
 // What is remembered
 //

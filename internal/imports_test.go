@@ -36,7 +36,7 @@ var rooms = []struct {
 		"an agent's command line does not depend on where it runs: hosting is runner's",
 	},
 	{
-		"runner", "loop harness sys/*",
+		"runner", "loop harness tmux sys/*",
 		"a runner hosts agents: which event goes to which session is dispatch's",
 	},
 	{
@@ -52,7 +52,7 @@ var rooms = []struct {
 		"of a running daemon cli can do nothing that the API cannot: ask loopd over the socket",
 	},
 	{
-		"app", "loop proto/loop/v1 config github prompt route eventlog inbox item session webhook harness runner " +
+		"app", "loop proto/loop/v1 config github prompt route eventlog inbox item session webhook harness runner tmux " +
 			"dispatch api sys/*",
 		"app joins all that loopd is made of: cli is loopctl, and what only tests use stays out of the program",
 	},

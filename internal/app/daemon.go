@@ -45,17 +45,21 @@ type daemon struct {
 	next    *live // checked and not in force yet; the watcher's alone
 	reload  reloadState
 
-	journal  *journal.DB
-	inbox    *inbox.Inbox
-	items    *item.Store
-	events   *eventlog.Log
-	sessions *session.Store
-	hooks    *session.Live
-	runs     *runner.Headless
-	dispatch *dispatch.Dispatcher
-	receiver *webhook.Receiver // nil when webhooks are off
-	watcher  *config.Watcher
-	url      string // of the receiver
+	journal   *journal.DB
+	inbox     *inbox.Inbox
+	items     *item.Store
+	events    *eventlog.Log
+	sessions  *session.Store
+	hooks     *session.Live
+	hookFiles map[string]string // the settings file of each harness that has hooks
+	runs      *runner.Headless
+	terminals *runner.Tmux // nil where there is no tmux
+	noTmux    error        // why
+	hosts     *runner.Hosts
+	dispatch  *dispatch.Dispatcher
+	receiver  *webhook.Receiver // nil when webhooks are off
+	watcher   *config.Watcher
+	url       string // of the receiver
 }
 
 // run opens everything in order, runs it until ctx ends, and closes it in the opposite order.
@@ -150,8 +154,12 @@ func (d *daemon) build() error {
 	if d.runs, err = runner.New(runner.Options{Dir: d.folders.Runs, Exec: d.env.Starter, Agents: d.agent, Logger: d.log}); err != nil {
 		return err
 	}
+	if err := d.openTerminals(context.Background()); err != nil {
+		return err
+	}
+	d.hosts = runner.NewHosts(d.runs, d.terminal)
 	d.dispatch = dispatch.New(dispatch.Options{
-		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Runner: d.runs, Logger: d.log,
+		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Runner: d.hosts, Logger: d.log,
 		Decode: github.Decode, Settings: func() dispatch.Settings { return d.live.Load().settings },
 		NewSessionID: d.newSessionID, Place: d.place, Available: d.available,
 		RetryBase: d.env.RetryBase, ProbeBase: d.env.ProbeBase, Step: d.env.Step,
@@ -182,6 +190,9 @@ func (d *daemon) serve(ctx context.Context, sock, web net.Listener, hup <-chan o
 		g.Go(func() error { return d.receiver.Run(ctx, web) })
 	}
 	g.Go(func() error { return d.dispatch.Run(ctx) })
+	if d.terminals != nil {
+		g.Go(func() error { return d.terminals.Run(ctx) })
+	}
 	g.Go(func() error { return filewatch.Run(ctx, d.loaded.File, d.log, d.watcher.Look) })
 	g.Go(func() error { return d.checkJournal(ctx) })
 	g.Go(func() error { d.onHUP(ctx, hup); return nil })

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"os"
 	"time"
 
@@ -91,15 +90,6 @@ func (d *daemon) newSessionID(name string) (loop.SessionID, error) {
 		return "", err
 	}
 	return a.MintID(), nil
-}
-
-// place says where a session is hosted.
-func (d *daemon) place(_ loop.WorkItem, harness string, kind loop.RunnerKind) (target string, err error) {
-	if kind != loop.RunnerHeadless {
-		return "", fmt.Errorf("runner %q: only headless is there in this release: %w", kind, loop.ErrInvalid)
-	}
-	_, err = d.agent(harness)
-	return "", err
 }
 
 // available says why a harness cannot be started.

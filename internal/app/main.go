@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,6 +26,7 @@ import (
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/sys/build"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
 // Exit codes of loopd.
@@ -43,6 +45,10 @@ type Env struct {
 
 	// Starter is the argument vector that runs this program as the starter of a run: its own path and "exec".
 	Starter []string
+	// PaneStarter is the one that starts a program in a terminal: "pane-exec".
+	PaneStarter []string
+	// Client is loopctl, which the hooks of agents call; "" where it was not found.
+	Client string
 	// Step, RetryBase and ProbeBase are those of dispatch.Options, for tests.
 	Step                 func(string)
 	RetryBase, ProbeBase time.Duration
@@ -52,9 +58,22 @@ type Env struct {
 func Process() Env {
 	e := Env{Args: os.Args[1:], Getenv: os.Getenv, Environ: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr}
 	if self, err := os.Executable(); err == nil {
-		e.Starter = []string{self, "exec"}
+		e.Starter, e.PaneStarter, e.Client = []string{self, "exec"}, []string{self, "pane-exec"}, client(self)
 	}
 	return e
+}
+
+// client finds loopctl beside loopd, or in the PATH.
+func client(self string) string {
+	beside := filepath.Join(filepath.Dir(self), "loopctl")
+	if _, err := os.Stat(beside); err == nil {
+		return beside
+	}
+	path, err := proc.LookPath("loopctl", os.Environ())
+	if err != nil {
+		return ""
+	}
+	return path
 }
 
 // Main runs loopd with the command line and returns its exit code. It alone knows signals: INT and TERM stop, and a second one
@@ -64,6 +83,9 @@ func Main(ctx context.Context, e Env) int {
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		return runner.ExecMain(ctx, e.Args[1:], e.Stderr)
+	}
+	if len(e.Args) > 0 && e.Args[0] == "pane-exec" {
+		return runner.PaneExecMain(e.Args[1:], e.Environ, e.Stderr)
 	}
 	flags, code := parse(e)
 	if flags == nil {

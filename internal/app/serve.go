@@ -26,20 +26,9 @@ const simulateTimeout = 30 * time.Second
 func (d *daemon) apiOptions() api.Options {
 	return api.Options{
 		Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Dispatcher: d.dispatch, Logger: d.log,
-		Transcript: d.runs.Transcript, Status: d.status, Reload: d.reloadNow, Simulate: d.simulate,
-		Attach: d.attach, Report: d.hook, Wait: d.hooks.Wait, Presence: d.hooks.Presence,
+		Transcript: d.hosts.Transcript, Status: d.status, Reload: d.reloadNow, Simulate: d.simulate,
+		Attach: d.attach, Report: d.heard, Wait: d.hooks.Wait, Presence: d.hooks.Presence,
 	}
-}
-
-// hook takes in what a hook told.
-func (d *daemon) hook(_ context.Context, r loop.Report) error {
-	d.hooks.Report(r)
-	return nil
-}
-
-// attach says how a session's terminal is looked into.
-func (d *daemon) attach(_ context.Context, s loop.Session, _ bool, _ string) (api.Attach, error) {
-	return api.Attach{}, fmt.Errorf("the session of %[1]s has no terminal; use loopctl logs %[1]s: %[2]w", s.WorkItem, loop.ErrConflict)
 }
 
 // status is how loopd is, beside what the stores know.
@@ -173,5 +162,9 @@ func (d *daemon) prune(ctx context.Context, now time.Time) error {
 	_, eventsErr := d.events.Prune(ctx, now, k.Days)
 	_, sessionsErr := d.sessions.Prune(now, k.ClosedDays)
 	_, runsErr := d.runs.Prune(ctx, time.Duration(k.TranscriptDays)*day)
-	return errors.Join(inboxErr, eventsErr, sessionsErr, runsErr)
+	var panesErr error
+	if d.terminals != nil {
+		_, panesErr = d.terminals.PruneTerminals(ctx, k.DeadPanes, time.Duration(k.TranscriptDays)*day)
+	}
+	return errors.Join(inboxErr, eventsErr, sessionsErr, runsErr, panesErr)
 }

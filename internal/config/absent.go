@@ -11,10 +11,6 @@ type absent struct {
 func absents() []absent {
 	return []absent{
 		{
-			"routing.runner", func(c Config) bool { return c.Routing.Runner == "tmux" },
-			`this release has no tmux runner: use "headless"`,
-		},
-		{
 			"workspace.strategy", func(c Config) bool { return c.Workspace.Strategy == "worktree" },
 			`this release makes no checkouts: use "none" and name a folder in routing.spawn_workdir`,
 		},

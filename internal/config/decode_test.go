@@ -233,7 +233,7 @@ enabled = 1
 max_attempts = 0
 authorized_users = ["", "fine", 3]
 colour = "red"
-runner = "tmux"
+runner = "screen"
 
 [keep]
 dyas = 35
@@ -294,7 +294,6 @@ func TestUnsignedOnLoopback(t *testing.T) {
 func TestRefusesWhatIsToCome(t *testing.T) {
 	t.Parallel()
 	for text, key := range map[string]string{
-		"routing.runner = 'tmux'":              "routing.runner",
 		"workspace.strategy = 'worktree'":      "workspace.strategy",
 		"notify.command = ['a', '~b/c']":       "notify.command", // an argument is no path
 		"polling.enabled = true":               "polling.enabled",
@@ -306,7 +305,7 @@ func TestRefusesWhatIsToCome(t *testing.T) {
 			t.Errorf("%s: got %v, want a refusal of %s", text, err, key)
 		}
 	}
-	accepted := "routing.runner = 'headless'\nrouting.default_harness = 'codex'\nrouting.prompt_template = 'a'\nworkspace.strategy = 'none'\npolling.enabled = false\nrouting.reactions.started = 'rocket'\n" +
+	accepted := "routing.runner = 'tmux'\nrouting.default_harness = 'codex'\nrouting.prompt_template = 'a'\nworkspace.strategy = 'none'\npolling.enabled = false\nrouting.reactions.started = 'rocket'\n" +
 		"routing.announce.enabled = false\nnotify.on = []\n"
 	if _, _, err := config.Decode([]byte(accepted), file, home); err != nil {
 		t.Error(err)

@@ -39,7 +39,7 @@ func defaultRouting() Routing {
 		AutoExecuteLabel:        "the-loop: auto-execute",
 		SpawnOnUnmatched:        "never",
 		DefaultHarness:          "claude",
-		Runner:                  "headless",
+		Runner:                  "tmux",
 		MaxConcurrentDispatches: 4,
 		MaxLiveSessions:         8,
 		MaxRunsPerHour:          20,

@@ -115,6 +115,7 @@ listen = "127.0.0.1:0"
 secret_file = "secret"
 [routing]
 authorized_users = ["ana"]
+runner = "headless"
 spawn_on_unmatched = "labeled"
 spawn_workdir = %s
 join_seconds = 0

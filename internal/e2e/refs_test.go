@@ -40,7 +40,7 @@ func TestRefsThatAreNone(t *testing.T) {
 		{"an id with a way in it", other(7, "../../etc/passwd"), "../../etc/passwd"},
 		{"a harness that there is not", other(5, "copilot"), "claude"},
 		{"a folder that there is not", other(9, "/nonexistent"), "/nonexistent"},
-		{"a runner that there is not yet", append(register("acme/shop#15"), "--runner", "tmux"), "headless"},
+		{"a runner that the harness has no terminal for", append(other(5, "codex"), "--runner", "tmux"), "headless"},
 		{"show", []string{"sessions", "show", "a/b#0"}, "a/b#0"},
 		{"close", []string{"sessions", "close", "../..#1"}, "../..#1"},
 		{"explain", []string{"explain", "github:a/b"}, "github:a/b"},

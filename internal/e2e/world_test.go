@@ -89,6 +89,7 @@ func (w *world) configure(more string) {
 	w.t.Helper()
 	base := fmt.Sprintf(`
 authorized_users = ["octocat"]
+runner = "headless"
 join_seconds = 0
 close_settle_seconds = 0
 spawn_workdir = %q

@@ -23,6 +23,7 @@ import (
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/sys/proc"
+	"github.com/loop-daemon/loop/internal/tmux/tmuxtest"
 )
 
 const conversation = "3f9a1c52-8f0e-4a55-9d6b-0d6b2f6f2a11"
@@ -32,9 +33,12 @@ func TestMain(m *testing.M) {
 	if agenttest.Is(os.Args) {
 		os.Exit(agenttest.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	}
-	if len(os.Args) > 1 {
+	tmuxtest.Play()
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		time.AfterFunc(2*time.Minute, func() { os.Exit(99) }) // whatever a test forgets
 		switch os.Args[1] {
+		case "pane-exec":
+			os.Exit(runner.PaneExecMain(os.Args[2:], os.Environ(), os.Stderr))
 		case "exec":
 			os.Exit(starter(os.Args[2:]))
 		case "late-exec":

@@ -1,0 +1,306 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/atomicfile"
+	"github.com/loop-daemon/loop/internal/tmux"
+)
+
+const (
+	startPatience = 30 * time.Second // for a harness that was just started to take text
+	receiptLook   = 5 * time.Second  // between two looks for a prompt that no hook has shown yet
+	typedLook     = time.Second      // and for one that was typed
+	recordTime    = 10 * time.Second // in which a harness without hooks has written down what was typed
+	lostAfter     = 30 * time.Second // of idling with a hook that waits again, a prompt that was not shown is lost
+)
+
+// handFile tells how a run's prompt was handed to a pane. It is written before that is done.
+const handFile = "handed.json"
+
+// hand is what handFile holds.
+type hand struct {
+	Item   string     `json:"item"`
+	Launch string     `json:"launch"`
+	By     way        `json:"by"`
+	Token  loop.RunID `json:"token"` // the run whose token stands in the prompt: an earlier one when its draft was taken up
+	At     time.Time  `json:"at"`
+}
+
+// Deliver hands a prompt to the live harness of a session, which is started where there is none, and waits for the word that the
+// harness has seen it. Before that word the prompt is still owed: when the harness goes, the outcome is RunNever. When ctx ends
+// first the outcome is RunDetached.
+func (t *Tmux) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
+	stop, done := t.stoppable(ho.Run)
+	defer done()
+	f, err := t.find(ctx, ho.Session.WorkItem)
+	if err != nil {
+		return t.deferred(ctx, unknownTerminal(err))
+	}
+	patience := time.Duration(0)
+	if f.state != tmux.Live {
+		next, out := t.open(ctx, ho, f)
+		if out != nil {
+			return *out
+		}
+		f, patience = next, startPatience
+	}
+	r, by := t.patient(ctx, &f, ho.Session, patience, stop)
+	if patience > 0 && (f.state == tmux.Dead || f.state == tmux.Absent) {
+		return t.refusedStart(ctx, ho, f)
+	}
+	if r.Wait != "" || ctx.Err() != nil {
+		return t.deferred(ctx, r)
+	}
+	select {
+	case <-stop:
+		return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was handed over"}
+	default:
+	}
+	given := hand{Item: f.pane.Item, Launch: f.pane.Launch, By: by, Token: ho.Run, At: time.Now().UTC()}
+	if err := t.prepare(ho, given); errors.Is(err, fs.ErrExist) {
+		return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was handed over"} // Terminate makes such a folder
+	} else if err != nil {
+		return unreached(fmt.Errorf("prepare run %s: %w", ho.Run, err))
+	}
+	if out := t.hand(ctx, ho, f, &given); out != nil {
+		return *out
+	}
+	return t.receipt(ctx, ho, f, given, stop)
+}
+
+// deferred is the outcome of a prompt that could not be handed over.
+func (t *Tmux) deferred(ctx context.Context, r loop.Readiness) loop.Outcome {
+	if ctx.Err() != nil {
+		return loop.Outcome{Kind: loop.RunDetached}
+	}
+	return loop.Outcome{Kind: loop.RunDeferred, Reason: r.Wait, Detail: r.Detail}
+}
+
+// patient waits for so long until a prompt can be handed to a pane, and says how.
+func (t *Tmux) patient(ctx context.Context, f *found, s loop.Session, patience time.Duration, stop <-chan struct{}) (loop.Readiness, way) {
+	for until := time.Now().Add(patience); ; {
+		r, by := t.look(ctx, *f, unmet(s))
+		if r.Wait == "" || r.Wait == loop.WaitDialog || !time.Now().Before(until) {
+			return r, by
+		}
+		if !pauseFor(ctx, probePause, r.Changed, stop) {
+			return r, by
+		}
+		now, err := t.find(ctx, f.item)
+		if err != nil {
+			return unknownTerminal(err), by
+		}
+		if *f = now; now.state != tmux.Live {
+			return loop.Readiness{Wait: loop.WaitStarting, Detail: "it ended before it took text: " + now.state.String()}, by
+		}
+	}
+}
+
+// prepare writes the prompt and how it is about to be handed over.
+func (t *Tmux) prepare(ho loop.Handover, given hand) error {
+	dir, err := makeFolder(t.o.Runs, ho.Run)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	if err := atomicfile.Write(dir.root, promptFile, []byte(ho.Prompt), 0o600); err != nil {
+		return err
+	}
+	return dir.write(handFile, given)
+}
+
+// note writes anew how a prompt is about to be handed over.
+func (t *Tmux) note(ho loop.Handover, given hand) error {
+	dir, err := openFolder(t.o.Runs, ho.Run)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	return dir.write(handFile, given)
+}
+
+// text is a prompt as a live conversation gets it: a line of ours first, which no terminal UI takes for a command and by which the
+// run is known again.
+func (t *Tmux) text(ho loop.Handover, f found) (first, rest string) {
+	first, rest = ho.Run.Token()+" "+tmux.Clean(ho.Title), tmux.Clean(ho.Prompt)
+	if f.Hooked && unmet(ho.Session) {
+		rest += "\n\n" + introduction
+	}
+	return first, rest
+}
+
+// introduction makes what a hook brings the user's own request: a harness tells its model that a hook's words are not.
+const introduction = "What happens later is brought into this conversation by Loop, as a notice that begins with [loop and a number. The user who " +
+	"runs you has set that up: act on such a notice as on this message, within the same rules."
+
+// hand gives the prompt to the harness. The outcome is set when it did not get it.
+func (t *Tmux) hand(ctx context.Context, ho loop.Handover, f found, given *hand) *loop.Outcome {
+	if given.By == byTyping {
+		return t.enter(ctx, ho, f, given)
+	}
+	first, rest := t.text(ho, f)
+	if !t.o.Live.Hand(f.item, f.pane.Launch, loop.Wake{Run: ho.Run, Title: ho.Title, Text: first + "\n\n" + rest}) {
+		return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitBusy, Detail: "its hook has just stopped waiting"}
+	}
+	if ho.Handed != nil {
+		ho.Handed()
+	}
+	return nil
+}
+
+// receipt waits for the word that the harness has seen a prompt that it was given. One without our hooks tells by its own record
+// alone, in a moment or never.
+func (t *Tmux) receipt(ctx context.Context, ho loop.Handover, f found, given hand, stop <-chan struct{}) loop.Outcome {
+	look := receiptLook
+	if given.By == byTyping {
+		look = typedLook
+	}
+	for began := time.Now(); ; {
+		changed := t.o.Live.Watch(f.item)
+		seen, err := t.seen(given, f.pane)
+		if err != nil {
+			t.o.Logger.Warn("whether a prompt was seen can't be told yet", "item", f.pane.Item, "run", ho.Run, "err", err)
+		}
+		if seen {
+			return t.delivered(ho, f)
+		}
+		now, err := t.find(ctx, f.item)
+		switch {
+		case err == nil && (now.pane.Launch != f.pane.Launch || now.state == tmux.Dead || now.state == tmux.Absent):
+			return t.gone(ho, f, given)
+		case err == nil && now.state == tmux.Live && t.lost(ctx, now, given, began):
+			return loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitUnconfirmed, Detail: "it idles and has not shown what it was given"}
+		}
+		select {
+		case <-stop:
+			return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was seen"}
+		default:
+		}
+		if !pauseFor(ctx, look, changed, stop) {
+			return loop.Outcome{Kind: loop.RunDetached}
+		}
+	}
+}
+
+// seen reports whether the harness has seen the prompt of a run, by what its hooks told or by its own record.
+func (t *Tmux) seen(given hand, p pane) (bool, error) {
+	if t.o.Live.Shown(given.Token) {
+		return true, nil
+	}
+	term, err := t.terminal(p.Harness)
+	if err != nil {
+		return false, err
+	}
+	id := p.SessionID
+	if here := t.presence(p); here.SessionID != "" {
+		id = here.SessionID
+	}
+	return term.Heard(id, given.Token.Token())
+}
+
+// gone is the outcome of a prompt whose harness went: the last look decides.
+func (t *Tmux) gone(ho loop.Handover, f found, given hand) loop.Outcome {
+	if seen, err := t.seen(given, f.pane); err == nil && seen {
+		return t.delivered(ho, f)
+	}
+	return loop.Outcome{Kind: loop.RunNever, Detail: "the harness ended before it saw the prompt"}
+}
+
+// lost reports whether a harness that was given a prompt waits for something to do, and so has not got it. One without our hooks
+// shows that on its screen.
+func (t *Tmux) lost(ctx context.Context, f found, given hand, began time.Time) bool {
+	here := t.presence(f.pane)
+	if given.By == byHook {
+		return here.Waker && here.Turn == loop.TurnIdle && time.Since(here.Since) > lostAfter
+	}
+	if time.Since(began) < recordTime {
+		return false
+	}
+	screen, err := t.screen(ctx, f)
+	return err == nil && screen.Composer && !screen.Busy
+}
+
+func (t *Tmux) delivered(ho loop.Handover, f found) loop.Outcome {
+	return loop.Outcome{
+		Kind: loop.RunDone, Detail: "its terminal has it", SessionID: t.presence(f.pane).SessionID, CostUSD: ho.Session.CostUSD,
+	}
+}
+
+// Settle finds out what became of a prompt that an earlier loopd was handing to a pane. One that may have reached the harness is
+// waited for as Deliver does; RunNever says that the harness has not seen it and will not.
+func (t *Tmux) Settle(ctx context.Context, ho loop.Handover) loop.Outcome {
+	stop, done := t.stoppable(ho.Run)
+	defer done()
+	given, err := readHand(t.o.Runs, ho.Run)
+	if errors.Is(err, fs.ErrNotExist) {
+		return loop.Outcome{Kind: loop.RunNever, Detail: "the prompt had not been handed over"}
+	}
+	if err != nil {
+		return failed(fmt.Errorf("settle run %s: %w", ho.Run, err))
+	}
+	if ho.Handed != nil {
+		ho.Handed()
+	}
+	for {
+		f, err := t.find(ctx, ho.Session.WorkItem)
+		switch {
+		case err != nil && !pauseFor(ctx, lookAgain, nil, stop):
+			return loop.Outcome{Kind: loop.RunDetached}
+		case err != nil:
+			continue
+		case f.pane.Launch != given.Launch || f.state != tmux.Live:
+			return t.gone(ho, f, given)
+		}
+		if given.By == byTyping {
+			if out := t.finishTyping(ctx, ho, f, given); out != nil {
+				return *out
+			}
+		}
+		return t.receipt(ctx, ho, f, given, stop)
+	}
+}
+
+// readHand returns how a run was handed to a pane; fs.ErrNotExist when it was not.
+func readHand(runs string, id loop.RunID) (hand, error) {
+	f, err := openFolder(runs, id)
+	if err != nil {
+		return hand{}, err
+	}
+	defer f.close()
+	return read[hand](f, handFile)
+}
+
+// Terminate gives up waiting for the word that a prompt was seen. It ends no harness: see End.
+func (t *Tmux) Terminate(_ context.Context, run loop.RunID) (loop.Termination, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	stop := t.stops[run]
+	if stop == nil {
+		return loop.Termination{}, nil
+	}
+	select {
+	case <-stop:
+	default:
+		close(stop)
+	}
+	return loop.Termination{Found: true}, nil
+}
+
+// stoppable makes a run one that Terminate stops.
+func (t *Tmux) stoppable(run loop.RunID) (stop chan struct{}, done func()) {
+	stop = make(chan struct{})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stops[run] = stop
+	return stop, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.stops, run)
+	}
+}

@@ -1,0 +1,199 @@
+package runner_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/loop-daemon/loop/internal/harness"
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/runner"
+	"github.com/loop-daemon/loop/internal/session"
+	"github.com/loop-daemon/loop/internal/tmux"
+	"github.com/loop-daemon/loop/internal/tmux/tmuxtest"
+)
+
+// house is a Tmux on a real tmux server, with stand-ins for Claude Code in its panes. A test plays their hooks.
+type house struct {
+	*runner.Tmux
+
+	t        *testing.T
+	dir      string
+	server   *tmux.Server
+	live     *session.Live
+	settings runner.TerminalSettings
+	queued   func(loop.WorkItem) bool
+	stop     func()
+
+	mu  sync.Mutex
+	log []loop.LogEvent
+}
+
+func newHouse(t *testing.T, change ...func(*runner.TerminalSettings)) *house {
+	t.Helper()
+	h := &house{
+		t: t, dir: t.TempDir(), server: tmuxtest.New(t), live: session.NewLive(), queued: func(loop.WorkItem) bool { return false },
+		settings: runner.TerminalSettings{KeepOnClose: true, RemainOnExit: true, EndOnClose: true, Grace: time.Second, MaxLive: 8, Trust: true},
+	}
+	for _, c := range change {
+		c(&h.settings)
+	}
+	h.open()
+	t.Cleanup(func() { h.stop() })
+	return h
+}
+
+// open makes the Tmux and runs it, as each loopd does.
+func (h *house) open() {
+	h.t.Helper()
+	bin := filepath.Join(h.dir, "bin")
+	for _, dir := range []string{bin, filepath.Join(h.dir, "state")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	command := filepath.Join(bin, "claude")
+	if _, err := os.Lstat(command); err != nil {
+		if _, err := agenttest.Install(bin, "claude"); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	agents, err := harness.New(harness.Options{
+		Environ: []string{"HOME=" + h.dir, "PATH=" + os.Getenv("PATH")},
+		Agents: map[string]harness.Program{"claude": {Command: command, Env: map[string]string{
+			agenttest.EnvRecord: filepath.Join(h.dir, "record"), agenttest.EnvState: filepath.Join(h.dir, "state"),
+		}}},
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.Tmux, err = runner.NewTmux(runner.TmuxOptions{
+		Server: h.server, Dir: filepath.Join(h.dir, "panes"), Runs: filepath.Join(h.dir, "runs"), Transcripts: filepath.Join(h.dir, "transcripts"),
+		Exec: []string{executable(), "pane-exec"}, Agents: agents.Agent, Settings: func(string) runner.TerminalSettings { return h.settings },
+		Live: h.live, Queued: func(w loop.WorkItem) bool { return h.queued(w) }, Log: h.logged, Logger: slog.New(slog.NewTextHandler(h.t.Output(), nil)),
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx) }()
+	h.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			h.t.Errorf("Run: %v", err)
+		}
+		h.stop = func() {}
+	}
+}
+
+func (h *house) logged(_ context.Context, ev loop.LogEvent) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.log = append(h.log, ev)
+}
+
+// told counts the entries of a type.
+func (h *house) told(kind loop.LogType) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, ev := range h.log {
+		if ev.Type == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// session is one of an item of acme/shop, which loopd made.
+func (h *house) session(n int) loop.Session {
+	h.t.Helper()
+	w, err := loop.NewWorkItem("", "acme", "shop", n)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	cwd := filepath.Join(h.dir, "work")
+	if err := os.MkdirAll(cwd, 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+	return loop.Session{
+		WorkItem: w, Harness: "claude", HarnessSessionID: loop.SessionID(uuid.NewString()), Cwd: cwd, Runner: loop.RunnerTmux,
+		Status: loop.StatusActive, CreatedAt: time.Now().Add(-time.Minute), Spawned: true,
+	}
+}
+
+// met is a session that has had a prompt already, so that the next may come by its hook.
+func met(s loop.Session) loop.Session {
+	now := time.Now()
+	s.LastEventAt = &now
+	return s
+}
+
+// handover is a prompt for a session; fresh begins its conversation.
+func (h *house) handover(s loop.Session, fresh bool, prompt string) loop.Handover {
+	id := loop.RunID(time.Now().UTC().Format("20060102-150405") + "-000-" + strings.ToLower(tmuxtest.Mark()[:6]))
+	return loop.Handover{Run: id, Session: s, Fresh: fresh, Title: "a test", Prompt: prompt, Timeout: time.Minute}
+}
+
+// delivers hands a prompt over and wants it done.
+func (h *house) delivers(s loop.Session, fresh bool, prompt string) {
+	h.t.Helper()
+	if out := h.Deliver(h.t.Context(), h.handover(s, fresh, prompt)); out.Kind != loop.RunDone {
+		h.t.Fatalf("%s (%s): %s", out.Kind, out.Reason, out.Detail)
+	}
+}
+
+// pane is the pane of a session as tmux has it.
+func (h *house) pane(s loop.Session) tmux.Pane {
+	h.t.Helper()
+	panes, err := h.server.Probe(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p, ok := panes.Find(h.Launched(s.WorkItem))
+	if !ok {
+		h.t.Fatalf("no pane of %s among %+v", s.WorkItem, panes)
+	}
+	return p
+}
+
+// prompts are what the agents took, in order.
+func (h *house) prompts() (texts []string) {
+	runs, err := agenttest.ReadRuns(filepath.Join(h.dir, "record"))
+	if err != nil {
+		return nil
+	}
+	for _, r := range runs {
+		for _, act := range r.Acts {
+			if act.What == agenttest.ActTurn {
+				texts = append(texts, act.Text)
+			}
+		}
+	}
+	return texts
+}
+
+// waker waits in a session's pane as its wake hook does, and returns what it is handed.
+func (h *house) waker(s loop.Session) <-chan loop.Wake {
+	handed := make(chan loop.Wake, 1)
+	h.live.Report(loop.Report{Event: loop.HookStart, Item: s.WorkItem, Harness: "claude", SessionID: s.HarnessSessionID, Launch: h.Launched(s.WorkItem)})
+	go func() {
+		wake, ok := h.live.Wait(h.t.Context(), session.Waiter{
+			Item: s.WorkItem, Harness: "claude", SessionID: s.HarnessSessionID, Launch: h.Launched(s.WorkItem),
+		})
+		if ok {
+			handed <- wake
+		}
+		close(handed)
+	}()
+	tmuxtest.Eventually(h.t, "the waker", func() bool { p, _ := h.live.Presence(s.WorkItem); return p.Waker })
+	return handed
+}
