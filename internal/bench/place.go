@@ -63,6 +63,7 @@ state_dir = %q
 listen = "127.0.0.1:0"
 secret_file = "secret"
 [routing]
+runner = "headless"
 authorized_users = ["ana"]
 join_seconds = 0
 [harness.claude]
