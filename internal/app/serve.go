@@ -62,6 +62,11 @@ func (d *daemon) attention() []string {
 	if err := d.available(d.live.Load().config.Routing.DefaultHarness); err != nil {
 		all = append(all, err.Error())
 	}
+	if r := d.live.Load().config.Routing; r.Runner == string(loop.RunnerTmux) {
+		if _, err := d.place(loop.WorkItem{}, r.DefaultHarness, loop.RunnerTmux); err != nil {
+			all = append(all, "sessions can't be started: "+err.Error())
+		}
+	}
 	if r := d.live.Load().config.Routing; r.SpawnWorkdir != "" {
 		if _, err := os.Stat(r.SpawnWorkdir); err != nil {
 			all = append(all, fmt.Sprintf("routing.spawn_workdir: %v; sessions that are to be started fail until it is there", err))

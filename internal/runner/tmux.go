@@ -69,7 +69,8 @@ type Tmux struct {
 	ctx   context.Context //nolint:containedctx // Run's own, for the watch over each pane
 	wg    sync.WaitGroup  // those who watch; all end before Run does
 	stops map[loop.RunID]chan struct{}
-	freed chan struct{} // closed and made anew when a harness has ended
+	kept  map[string]bool // launches whose pane stays as a record, whatever else is configured
+	freed chan struct{}   // closed and made anew when a harness has ended
 }
 
 // NewTmux returns a Tmux and makes its folders, which only their owner can enter. Nothing is started before Run.
@@ -79,7 +80,7 @@ func NewTmux(o TmuxOptions) (*Tmux, error) {
 			return nil, fmt.Errorf("make the folders of terminals: %w", err)
 		}
 	}
-	return &Tmux{o: o, stops: map[loop.RunID]chan struct{}{}, freed: make(chan struct{})}, nil
+	return &Tmux{o: o, stops: map[loop.RunID]chan struct{}{}, kept: map[string]bool{}, freed: make(chan struct{})}, nil
 }
 
 // Place returns the name that the terminal of an item has. The error is ErrInvalid for a harness that has no terminal UI.

@@ -33,39 +33,25 @@ type hand struct {
 }
 
 // Deliver hands a prompt to the live harness of a session, which is started where there is none, and waits for the word that the
-// harness has seen it. Before that word the prompt is still owed: when the harness goes, the outcome is RunNever. When ctx ends
-// first the outcome is RunDetached.
+// harness has seen it. Before that word the prompt is still owed: when the harness goes, the outcome is RunUnreached. When ctx
+// ends first the outcome is RunDetached.
 func (t *Tmux) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 	stop, done := t.stoppable(ho.Run)
 	defer done()
-	f, err := t.find(ctx, ho.Session.WorkItem)
-	if err != nil {
-		return t.deferred(ctx, unknownTerminal(err))
-	}
-	patience := time.Duration(0)
-	if f.state != tmux.Live {
-		next, out := t.open(ctx, ho, f)
-		if out != nil {
-			return *out
-		}
-		f, patience = next, startPatience
-	}
-	r, by := t.patient(ctx, &f, ho.Session, patience, stop)
-	if patience > 0 && (f.state == tmux.Dead || f.state == tmux.Absent) {
-		return t.refusedStart(ctx, ho, f)
-	}
-	if r.Wait != "" || ctx.Err() != nil {
-		return t.deferred(ctx, r)
+	f, by, out := t.reach(ctx, ho, stop)
+	if out != nil {
+		return *out
 	}
 	select {
 	case <-stop:
-		return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was handed over"}
+		return endedBefore
 	default:
 	}
 	given := hand{Item: f.pane.Item, Launch: f.pane.Launch, By: by, Token: ho.Run, At: time.Now().UTC()}
-	if err := t.prepare(ho, given); errors.Is(err, fs.ErrExist) {
-		return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was handed over"} // Terminate makes such a folder
-	} else if err != nil {
+	switch err := t.prepare(ho, given); {
+	case errors.Is(err, fs.ErrExist):
+		return endedBefore // whoever ends a run that has no folder makes it one
+	case err != nil:
 		return unreached(fmt.Errorf("prepare run %s: %w", ho.Run, err))
 	}
 	if out := t.hand(ctx, ho, f, &given); out != nil {
@@ -74,12 +60,39 @@ func (t *Tmux) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 	return t.receipt(ctx, ho, f, given, stop)
 }
 
-// deferred is the outcome of a prompt that could not be handed over.
-func (t *Tmux) deferred(ctx context.Context, r loop.Readiness) loop.Outcome {
-	if ctx.Err() != nil {
-		return loop.Outcome{Kind: loop.RunDetached}
+var endedBefore = loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was handed over"}
+
+// reach finds or starts the live harness of a session and says how a prompt can be handed to it. The outcome is set when it can't.
+func (t *Tmux) reach(ctx context.Context, ho loop.Handover, stop <-chan struct{}) (found, way, *loop.Outcome) {
+	f, err := t.find(ctx, ho.Session.WorkItem)
+	if err != nil {
+		return f, "", t.deferred(ctx, unknownTerminal(err))
 	}
-	return loop.Outcome{Kind: loop.RunDeferred, Reason: r.Wait, Detail: r.Detail}
+	patience := time.Duration(0)
+	if f.state != tmux.Live {
+		next, out := t.open(ctx, ho, f)
+		if out != nil {
+			return f, "", out
+		}
+		f, patience = next, startPatience
+	}
+	r, by := t.patient(ctx, &f, ho.Session, patience, stop)
+	if patience > 0 && (f.state == tmux.Dead || f.state == tmux.Absent) {
+		out := t.refusedStart(ctx, ho, f)
+		return f, "", &out
+	}
+	if r.Wait != "" || ctx.Err() != nil {
+		return f, "", t.deferred(ctx, r)
+	}
+	return f, by, nil
+}
+
+// deferred is the outcome of a prompt that could not be handed over.
+func (t *Tmux) deferred(ctx context.Context, r loop.Readiness) *loop.Outcome {
+	if ctx.Err() != nil {
+		return &loop.Outcome{Kind: loop.RunDetached}
+	}
+	return &loop.Outcome{Kind: loop.RunDeferred, Reason: r.Wait, Detail: r.Detail}
 }
 
 // patient waits for so long until a prompt can be handed to a pane, and says how.
@@ -204,12 +217,12 @@ func (t *Tmux) seen(given hand, p pane) (bool, error) {
 	return term.Heard(id, given.Token.Token())
 }
 
-// gone is the outcome of a prompt whose harness went: the last look decides.
+// gone is the outcome of a prompt whose harness went: the last look decides. A harness that goes each time is not tried for ever.
 func (t *Tmux) gone(ho loop.Handover, f found, given hand) loop.Outcome {
 	if seen, err := t.seen(given, f.pane); err == nil && seen {
 		return t.delivered(ho, f)
 	}
-	return loop.Outcome{Kind: loop.RunNever, Detail: "the harness ended before it saw the prompt"}
+	return unreached(errors.New("the harness ended before it saw the prompt"))
 }
 
 // lost reports whether a harness that was given a prompt waits for something to do, and so has not got it. One without our hooks
@@ -233,7 +246,7 @@ func (t *Tmux) delivered(ho loop.Handover, f found) loop.Outcome {
 }
 
 // Settle finds out what became of a prompt that an earlier loopd was handing to a pane. One that may have reached the harness is
-// waited for as Deliver does; RunNever says that the harness has not seen it and will not.
+// waited for as Deliver does.
 func (t *Tmux) Settle(ctx context.Context, ho loop.Handover) loop.Outcome {
 	stop, done := t.stoppable(ho.Run)
 	defer done()

@@ -89,6 +89,10 @@ func (t *Tmux) End(ctx context.Context, s loop.Session, w loop.Wish) (loop.Termi
 	if f.state == tmux.Live && !w.OnlyBusy && !set.EndOnClose && w.Terminal == loop.TerminalAsConfigured {
 		return loop.Termination{Retained: f.Session}, nil
 	}
+	keep := w.Terminal == loop.TerminalKeep || w.Terminal == loop.TerminalAsConfigured && set.KeepOnClose
+	if keep {
+		t.keep(f.pane)
+	}
 	if f.state == tmux.Live {
 		t.settle(ctx, f, w.Settle)
 	}
@@ -100,7 +104,7 @@ func (t *Tmux) End(ctx context.Context, s loop.Session, w loop.Wish) (loop.Termi
 	if err != nil || now.state != tmux.Dead {
 		return ended, err
 	}
-	if w.Terminal == loop.TerminalKeep || w.Terminal == loop.TerminalAsConfigured && set.KeepOnClose {
+	if keep {
 		ended.Retained = now.Session
 		return ended, nil
 	}
@@ -109,6 +113,13 @@ func (t *Tmux) End(ctx context.Context, s loop.Session, w loop.Wish) (loop.Termi
 		ended.Retained = now.Session
 	}
 	return ended, nil
+}
+
+// keep has the pane of a launch stay when its harness has ended.
+func (t *Tmux) keep(p pane) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept[p.Launch] = true
 }
 
 // busy reports whether a turn runs in a live pane, or may.

@@ -242,6 +242,8 @@ func (t *Tmux) died(ctx context.Context, p pane) {
 	t.mu.Lock()
 	close(t.freed)
 	t.freed = make(chan struct{})
+	kept := t.kept[p.Launch]
+	delete(t.kept, p.Launch)
 	t.mu.Unlock()
 	f, err := t.find(ctx, p.item)
 	if err != nil || f.pane.Launch != p.Launch || f.state != tmux.Dead {
@@ -251,7 +253,7 @@ func (t *Tmux) died(ctx context.Context, p pane) {
 		t.o.Logger.Warn("what a terminal showed could not be saved", "item", p.Item, "err", err)
 		return
 	}
-	if !t.o.Settings(p.Harness).RemainOnExit {
+	if !kept && !t.o.Settings(p.Harness).RemainOnExit {
 		t.remove(ctx, f)
 	}
 }

@@ -116,7 +116,7 @@ func TestPromptIsOwedWhenItsAgentGoesBeforeItSawIt(t *testing.T) {
 			if settle && out.Kind == loop.RunDetached {
 				out = <-ended
 			}
-			if out.Kind != loop.RunNever {
+			if out.Kind != loop.RunUnreached {
 				t.Errorf("%s: %s", out.Kind, out.Detail)
 			}
 		})
@@ -244,15 +244,16 @@ func TestEndOfASession(t *testing.T) {
 		want   loop.Termination
 		state  tmux.State
 	}{
-		"kept":                     {nil, loop.Wish{}, "hello", loop.Termination{Found: true, Retained: "x"}, tmux.Dead},
-		"not kept":                 {func(s *runner.TerminalSettings) { s.KeepOnClose = false }, loop.Wish{}, "hello", loop.Termination{Found: true}, tmux.Absent},
-		"not kept by wish":         {nil, loop.Wish{Terminal: loop.TerminalKill}, "hello", loop.Termination{Found: true}, tmux.Absent},
-		"kept by wish":             {func(s *runner.TerminalSettings) { s.KeepOnClose = false }, loop.Wish{Terminal: loop.TerminalKeep}, "hello", loop.Termination{Found: true, Retained: "x"}, tmux.Dead},
-		"left running":             {func(s *runner.TerminalSettings) { s.EndOnClose = false }, loop.Wish{}, "hello", loop.Termination{Retained: "x"}, tmux.Live},
-		"ignores TERM":             {nil, loop.Wish{}, "[[agent deaf delay=60000]]", loop.Termination{Found: true, Killed: true, Retained: "x"}, tmux.Dead},
-		"leaves children":          {nil, loop.Wish{}, "[[agent brood]]", loop.Termination{Found: true, Killed: true, Retained: "x"}, tmux.Dead},
-		"idle, and only busy ends": {nil, busy, "hello", loop.Termination{}, tmux.Live},
-		"busy, and only busy ends": {nil, busy, "[[agent delay=60000]]", loop.Termination{Found: true, Retained: "x"}, tmux.Dead},
+		"kept":                                {nil, loop.Wish{}, "hello", loop.Termination{Found: true, Retained: "x"}, tmux.Dead},
+		"not kept":                            {func(s *runner.TerminalSettings) { s.KeepOnClose = false }, loop.Wish{}, "hello", loop.Termination{Found: true}, tmux.Absent},
+		"not kept by wish":                    {nil, loop.Wish{Terminal: loop.TerminalKill}, "hello", loop.Termination{Found: true}, tmux.Absent},
+		"kept by wish":                        {func(s *runner.TerminalSettings) { s.KeepOnClose = false }, loop.Wish{Terminal: loop.TerminalKeep}, "hello", loop.Termination{Found: true, Retained: "x"}, tmux.Dead},
+		"kept, though ends by itself are not": {func(s *runner.TerminalSettings) { s.RemainOnExit = false }, loop.Wish{}, "hello", loop.Termination{Found: true, Retained: "x"}, tmux.Dead},
+		"left running":                        {func(s *runner.TerminalSettings) { s.EndOnClose = false }, loop.Wish{}, "hello", loop.Termination{Retained: "x"}, tmux.Live},
+		"ignores TERM":                        {nil, loop.Wish{}, "[[agent deaf delay=60000]]", loop.Termination{Found: true, Killed: true, Retained: "x"}, tmux.Dead},
+		"leaves children":                     {nil, loop.Wish{}, "[[agent brood]]", loop.Termination{Found: true, Killed: true, Retained: "x"}, tmux.Dead},
+		"idle, and only busy ends":            {nil, busy, "hello", loop.Termination{}, tmux.Live},
+		"busy, and only busy ends":            {nil, busy, "[[agent delay=60000]]", loop.Termination{Found: true, Retained: "x"}, tmux.Dead},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
