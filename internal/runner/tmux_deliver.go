@@ -44,13 +44,13 @@ func (t *Tmux) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 	}
 	select {
 	case <-stop:
-		return endedBefore
+		return endedBefore()
 	default:
 	}
 	given := hand{Item: f.pane.Item, Launch: f.pane.Launch, By: by, Token: ho.Run, At: time.Now().UTC()}
 	switch err := t.prepare(ho, given); {
 	case errors.Is(err, fs.ErrExist):
-		return endedBefore // whoever ends a run that has no folder makes it one
+		return endedBefore() // whoever ends a run that has no folder makes it one
 	case err != nil:
 		return unreached(fmt.Errorf("prepare run %s: %w", ho.Run, err))
 	}
@@ -60,7 +60,10 @@ func (t *Tmux) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 	return t.receipt(ctx, ho, f, given, stop)
 }
 
-var endedBefore = loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was handed over"}
+// endedBefore is the outcome of a prompt that was not handed over any more.
+func endedBefore() loop.Outcome {
+	return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was handed over"}
+}
 
 // reach finds or starts the live harness of a session and says how a prompt can be handed to it. The outcome is set when it can't.
 func (t *Tmux) reach(ctx context.Context, ho loop.Handover, stop <-chan struct{}) (found, way, *loop.Outcome) {
