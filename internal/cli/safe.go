@@ -16,7 +16,20 @@ func steers(r rune) bool {
 
 // safeLine makes text harmless to a terminal, and one line: what steers is spelled out, blanks of all kinds become spaces.
 func safeLine(s string) string {
+	if isPlain(s) {
+		return strings.TrimRight(s, " ")
+	}
 	return strings.TrimRight(spell(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s)), " ")
+}
+
+// isPlain reports whether text is what nearly all of it is: printable ASCII.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // safeText makes text harmless to a terminal and keeps its lines and tabs.
@@ -25,6 +38,9 @@ func safeText(s string) string {
 }
 
 func spell(s string) string {
+	if isPlain(s) {
+		return s
+	}
 	s = strings.ToValidUTF8(s, "\ufffd")
 	if !strings.ContainsFunc(s, steers) {
 		return s
