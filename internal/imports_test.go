@@ -64,7 +64,7 @@ var rooms = []struct {
 	{"tmux/tmuxtest", "loop sys/* tmux", "it is a server to try things on, and programs to put into it"},
 	{"harness/agenttest", "sys/*", "it imitates agents, which do not know Loop"},
 	{"harness/claudetest harness/codextest", "harness/agenttest", "these imitate what agents talk to, which does not know Loop"},
-	{"demo", "loop harness harness/claudetest github/githubtest sys/*", "the demonstration does what a person can: ask loopctl, or read the files that people read"},
+	{"demo", "loop harness harness/agenttest harness/claudetest github/githubtest tmux sys/*", "the demonstration does what a person can: ask loopctl, or read the files that people read"},
 	{"bench", "loop inbox eventlog github/githubtest sys/*", "the benchmarks measure the programs as they are: they know the stores only to fill them"},
 	{"e2e", "app cli github/githubtest harness/claudetest harness/agenttest loop proto/loop/v1 config sys/*", "whole-program tests see what a person sees: the programs and the socket"},
 }

@@ -3,6 +3,7 @@ package main_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ import (
 )
 
 // patience is how long a test waits for something that is to happen. It is long because machines are shared.
-const patience = 3 * time.Minute
+const patience = 8 * time.Minute
 
 // TestMain lets this binary be each of the programs, by the name that it is started under, so that nothing has to be built.
 func TestMain(m *testing.M) {
@@ -99,10 +100,10 @@ func (m *machine) in(names ...string) string {
 // tree is all that was started here.
 func (m *machine) tree() proc.Tree { return proc.Tree{Cookie: m.path} }
 
-// program replaces a program by a shell script.
+// program makes a program a shell script.
 func (m *machine) program(name, script string) {
 	m.t.Helper()
-	if err := os.Remove(m.in("bin", name)); err != nil {
+	if err := os.Remove(m.in("bin", name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		m.t.Fatal(err)
 	}
 	if err := os.WriteFile(m.in("bin", name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
@@ -153,16 +154,37 @@ func wantIn(t *testing.T, text string, wants ...string) {
 	}
 }
 
+func needTmux(t *testing.T) {
+	t.Helper()
+	if _, err := proc.LookPath("tmux", []string{"PATH=" + systemPath}); err != nil {
+		t.Skip("needs tmux: ", err)
+	}
+}
+
 func TestEveryPromiseIsKept(t *testing.T) {
 	t.Parallel()
+	needTmux(t)
 	out := newMachine(t, systemPath).demo(0)
 	wantIn(t, out,
 		"claude -p --resume ", "claude -p --session-id ", "<<<github-data", "Fake answer to turn 5",
 		"202 done duplicate", "dropped, unauthorized-actor", "401 X-Hub-Signature-256", "kill -9 ", "loopctl deliveries list",
-		"loopctl sessions list --status all", "24 promises were kept",
+		"=== terminal, live", "● Fake answer to turn 1", "$ loopctl attach acme/shop#17\n", "✓ the very process that the label started",
+		"✓ it was told once, and no key was typed for it", "● Fake answer to turn 2", "✓ what its terminal showed",
+		"loopctl sessions list --status all", "33 promises were kept",
 	)
 	if strings.Contains(out, "\x1b") || strings.Contains(out, "✗") {
 		t.Errorf("there is colour without a terminal, or a broken promise, in:\n%s", out)
+	}
+}
+
+func TestWithoutTmuxTheRestIsShown(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, systemPath)
+	m.program("tmux", "echo tmux 3.1")
+	out := m.demo(0)
+	wantIn(t, out, "Agents in terminals are left out: tmux 3.2 or newer is required (found: 3.1)", "24 promises were kept")
+	if strings.Contains(out, "loopctl attach") {
+		t.Errorf("a terminal is shown that cannot be:\n%s", out)
 	}
 }
 
@@ -203,9 +225,22 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-// A person who has seen enough presses Ctrl-C: at the worst moment, when loopd is gone and the harness works on.
+// A person who has seen enough presses Ctrl-C: at the worst moments, when loopd is gone and the harness works on, and when an agent
+// lives in a terminal.
 func TestAnInterruptLeavesNothing(t *testing.T) {
 	t.Parallel()
+	for name, moment := range map[string]string{"while loopd is dead": "kill -9 ", "in a terminal": "=== terminal, live"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			needTmux(t)
+			interrupt(t, moment)
+		})
+	}
+}
+
+// interrupt ends a demonstration when it has come to say something.
+func interrupt(t *testing.T, moment string) {
+	t.Helper()
 	m := newMachine(t, systemPath)
 	out, err := os.Create(m.in("out"))
 	if err != nil {
@@ -218,9 +253,9 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for said := ""; !strings.Contains(said, "kill -9 "); said = m.read("out") {
+	for said := ""; !strings.Contains(said, moment); said = m.read("out") {
 		if ctx.Err() != nil || !proc.Alive(child.ID()) {
-			t.Fatalf("it came to no kill:\n%s", said)
+			t.Fatalf("it came to no %q:\n%s", moment, said)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -262,7 +297,7 @@ func TestRealClaudeShowsIt(t *testing.T) {
 	}
 	m.env = append(m.env, "CLAUDE_CONFIG_DIR="+m.in("login"))
 	out := m.demo(0, "--harness", "claude")
-	wantIn(t, out, "three short turns", "Fake side answer", "promises were kept")
+	wantIn(t, out, "three short turns", "Agents in terminals are left out", "Fake side answer", "promises were kept")
 	var turns []int
 	for _, r := range api.Requests() {
 		turns = append(turns, r.Turns)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -97,6 +98,7 @@ func (s *stage) settle(ctx context.Context, id string) (delivery, error) {
 const (
 	ours  = "acme/shop#15"
 	other = "acme/shop#16"
+	third = "acme/shop#17"
 
 	branch = "issue-15-cart"
 	commit = "6dcb09b5b57875f334f61aebed695e2e4193db5e"
@@ -110,19 +112,30 @@ func pull() githubtest.Item {
 	return githubtest.Item{Number: 18, PR: true, Title: "Keep the cart", Author: "ana", Head: branch, HeadSHA: commit}
 }
 
-// commented is a comment by somebody on issue 15.
-func commented(id int64, by, text string) request {
-	body := githubtest.IssueComment("created", by, issue(), githubtest.Comment{ID: id, Body: text})
-	return newRequest("issue_comment", body, by+" comments on "+ours+": "+text)
-}
-
-func labelled() request {
-	it := githubtest.Item{
-		Number: 16, Title: "A greeting is missing", Author: "ana", Labels: []string{autoExecute},
+func greeting() githubtest.Item {
+	return githubtest.Item{
+		Number: 16, Title: "A greeting is missing", Author: "ana",
 		Body: "This is a demonstration: there is nothing to be done. Say hello in one short sentence.",
 	}
+}
+
+func checkout() githubtest.Item {
+	return githubtest.Item{Number: 17, Title: "Checkout is slow", Author: "ana", Body: "It takes a minute for three articles."}
+}
+
+// ref names an issue as loopctl takes it.
+func ref(it githubtest.Item) string { return "acme/shop#" + strconv.Itoa(it.Number) }
+
+// commented is a comment by somebody on an issue.
+func commented(it githubtest.Item, id int64, by, text string) request {
+	body := githubtest.IssueComment("created", by, it, githubtest.Comment{ID: id, Body: text})
+	return newRequest("issue_comment", body, by+" comments on "+ref(it)+": "+text)
+}
+
+func labelled(it githubtest.Item) request {
+	it.Labels = []string{autoExecute}
 	return newRequest("issues", githubtest.Issues("labeled", "ana", it, githubtest.Label(autoExecute)),
-		"ana sets the label “"+autoExecute+"” on "+other)
+		"ana sets the label “"+autoExecute+"” on "+ref(it))
 }
 
 // autoExecute is the label that asks for an agent unless the configuration names another.
@@ -139,8 +152,7 @@ func redRun() request {
 	return newRequest("workflow_run", githubtest.WorkflowRun("completed", run), "the workflow “tests” failed for "+commit[:7])
 }
 
-func closed() request {
-	it := issue()
+func closed(it githubtest.Item) request {
 	it.Closed, it.At = true, time.Now()
-	return newRequest("issues", githubtest.Issues("closed", "ana", it), "ana closes "+ours)
+	return newRequest("issues", githubtest.Issues("closed", "ana", it), "ana closes "+ref(it))
 }

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/loop-daemon/loop/internal/harness"
+	"github.com/loop-daemon/loop/internal/sys/atomicfile"
 	"github.com/loop-daemon/loop/internal/sys/proc"
+	"github.com/loop-daemon/loop/internal/tmux"
 )
 
 const (
@@ -35,13 +37,16 @@ type stage struct {
 	socket string
 	secret []byte
 	env    []string
+	mark   string // an entry of env that no other process has, and that all that runs here inherits
+
+	noTerminals error // why there are none here
 
 	loopd *proc.Child // nil while none runs
 	url   string      // of its receiver
 }
 
 // newStage makes the folder and the configuration. It starts nothing; strike takes it away.
-func newStage(bin string, a actor) (*stage, error) {
+func newStage(ctx context.Context, bin string, a actor) (*stage, error) {
 	dir, err := tempDir()
 	if err != nil {
 		return nil, err
@@ -53,7 +58,17 @@ func newStage(bin string, a actor) (*stage, error) {
 	if err := s.build(bin); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	s.noTerminals = s.lookForTmux(ctx)
 	return s, nil
+}
+
+// lookForTmux says why no agent can live in a terminal here.
+func (s *stage) lookForTmux(ctx context.Context) error {
+	if s.actor.real {
+		return errors.New("a folder that is gone afterwards would have to be trusted in Claude Code's own configuration")
+	}
+	_, err := tmux.New(ctx, tmux.Options{Dir: filepath.Join(s.state, "tmux"), Environ: s.env})
+	return err
 }
 
 // tempDir makes a folder whose path leaves room for a socket, and holds no links: programs report where they work without them.
@@ -80,8 +95,10 @@ func (s *stage) build(bin string) error {
 			return err
 		}
 	}
-	s.env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	s.mark = "HOME=" + home // which is all that tmux hands on
+	s.env = []string{s.mark, "PATH=" + os.Getenv("PATH")}
 	if s.actor.real {
+		s.mark = "LOOP_SOCKET=" + s.socket
 		s.env = theirs()
 	}
 	s.env = append(s.env, "TMPDIR="+s.dir, "LOOP_CONFIG="+s.config(), "LOOP_SOCKET="+s.socket)
@@ -100,6 +117,20 @@ func (s *stage) build(bin string) error {
 		return err
 	}
 	return os.WriteFile(s.config(), s.settings(program), 0o600)
+}
+
+// edit replaces a line of the configuration, in one step: loopd reads it whenever it changes.
+func (s *stage) edit(line, by string) error {
+	text, err := os.ReadFile(s.config())
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	return atomicfile.Write(root, filepath.Base(s.config()), bytes.Replace(text, []byte(line), []byte(by), 1), 0o600)
 }
 
 func (s *stage) config() string { return filepath.Join(s.dir, "loop.toml") }
@@ -182,8 +213,8 @@ func (s *stage) strike(ctx context.Context) error {
 			s.loopd = nil
 		}
 	}
-	// A run outlives the loopd that it was started by, but it has inherited this.
-	_, restErr := proc.Tree{Cookie: "LOOP_SOCKET=" + s.socket}.End(ctx, stopLimit)
+	// Runs and terminals outlive the loopd that they were started by, but they have inherited this.
+	_, restErr := proc.Tree{Cookie: s.mark}.End(ctx, stopLimit)
 	return errors.Join(loopdErr, restErr, os.RemoveAll(s.dir))
 }
 

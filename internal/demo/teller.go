@@ -65,12 +65,28 @@ func (t *teller) command(line string) {
 
 // output shows what a program printed, in its own lines.
 func (t *teller) output(text string) {
-	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
-		line = safe(indent + strings.TrimRight(line, "\n"))
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		line = strings.TrimRight(safe(indent+line), " ")
 		if r := []rune(line); t.width > 0 && len(r) > t.width {
 			line = string(r[:t.width-1]) + "…"
 		}
 		t.line("%s", line)
+	}
+}
+
+// screen shows a terminal that is wider and longer than what stands on it.
+func (t *teller) screen(text string) {
+	blank := false
+	for line := range strings.Lines(strings.TrimRightFunc(text, unicode.IsSpace)) {
+		line = strings.TrimRightFunc(line, unicode.IsSpace)
+		if blank && line == "" {
+			continue
+		}
+		blank = line == ""
+		if r := []rune(line); len(r) > column-len(indent) {
+			line = string(r[:column-len(indent)-1]) + "…"
+		}
+		t.output(line)
 	}
 }
 
