@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,65 +18,6 @@ import (
 )
 
 const shop15 = "github-acme-shop-15"
-
-// realWorld is a world whose harness is the real Claude Code, in the world's own home and with a model of ours.
-type realWorld struct {
-	*world
-	command string
-	model   *claudetest.API
-}
-
-// newRealWorld makes such a world and writes its configuration, which config completes. It starts nothing.
-func newRealWorld(t *testing.T, config string) realWorld {
-	t.Helper()
-	command := os.Getenv("LOOP_CLAUDE")
-	if command == "" {
-		t.Skip("LOOP_CLAUDE is not the path of a real claude; make e2e-claude installs one and sets it")
-	}
-	w := realWorld{newWorld(t, ""), command, claudetest.NewAPI(claudetest.Behavior{})}
-	t.Cleanup(func() {
-		w.stop()
-		w.sweep()
-		w.model.Close()
-	})
-	w.configure(config)
-	return w
-}
-
-// configure writes loop.toml anew, as somebody would who lets the agent edit files.
-func (w realWorld) configure(more string) {
-	w.t.Helper()
-	var b strings.Builder
-	fmt.Fprintf(&b, "[harness.claude]\ncommand = %q\nargs = [\"--permission-mode\", \"acceptEdits\"]\n[harness.claude.env]\n", w.command)
-	for name, value := range w.model.Env() {
-		fmt.Fprintf(&b, "%s = %q\n", name, value)
-	}
-	w.world.configure(b.String() + "[routing]\n" + more)
-}
-
-// asked waits until the model was asked so many questions of a conversation, and returns them.
-func (w realWorld) asked(n int) []claudetest.Request {
-	w.t.Helper()
-	var turns []claudetest.Request
-	w.await(strconv.Itoa(n)+" questions to the model", func() bool {
-		turns = slices.DeleteFunc(w.model.Requests(), func(r claudetest.Request) bool { return r.Side })
-		return len(turns) >= n
-	})
-	if len(turns) > n {
-		w.t.Fatalf("the model was asked %d questions, want %d: %+v", len(turns), n, turns)
-	}
-	return turns
-}
-
-// hold makes the model think until the returned function is called, or the test ends.
-func (w realWorld) hold() (answer func()) {
-	gate := make(chan struct{})
-	w.model.Behave(claudetest.Behavior{Gate: gate})
-	return func() {
-		w.model.Behave(claudetest.Behavior{})
-		close(gate)
-	}
-}
 
 // transcript returns the prompts of the only conversation that Claude Code has kept, all of whose lines must name this id.
 func (w realWorld) transcript(id string) (prompts []string) {
