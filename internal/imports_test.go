@@ -65,7 +65,7 @@ var rooms = []struct {
 	{"harness/agenttest", "sys/*", "it imitates agents, which do not know Loop"},
 	{"harness/claudetest harness/codextest", "harness/agenttest", "these imitate what agents talk to, which does not know Loop"},
 	{"demo", "loop harness harness/agenttest harness/claudetest github/githubtest tmux sys/*", "the demonstration does what a person can: ask loopctl, or read the files that people read"},
-	{"bench", "loop inbox eventlog github/githubtest sys/*", "the benchmarks measure the programs as they are: they know the stores only to fill them"},
+	{"bench", "loop inbox eventlog github/githubtest harness/agenttest tmux sys/*", "the benchmarks measure the programs as they are: they know the stores only to fill them"},
 	{"e2e", "app cli github/githubtest harness/claudetest harness/agenttest loop proto/loop/v1 config sys/*", "whole-program tests see what a person sees: the programs and the socket"},
 }
 

@@ -13,11 +13,15 @@ import (
 	"github.com/loop-daemon/loop/internal/app"
 	bench "github.com/loop-daemon/loop/internal/bench"
 	"github.com/loop-daemon/loop/internal/cli"
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
 // TestMain lets this binary be each of the programs, so that nothing has to be built.
 func TestMain(m *testing.M) {
 	switch name := filepath.Base(os.Args[0]); {
+	case agenttest.Is(os.Args):
+		os.Exit(agenttest.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	case name == "loopd":
 		os.Exit(app.Main(context.Background(), app.Process()))
 	case name == "loopctl":
@@ -33,6 +37,9 @@ func TestEveryBenchmarkRuns(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("what a process uses is read on Linux alone")
+	}
+	if _, err := proc.LookPath("tmux", os.Environ()); err != nil {
+		t.Skip("needs tmux: ", err)
 	}
 	bin := t.TempDir()
 	self, err := os.Executable()
@@ -60,8 +67,8 @@ func TestEveryBenchmarkRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]int{
-		"| ingress,": 4, "| from the 202": 1, "sessions register": 1, "without a daemon": 1, "| idle daemon": 1, "wake-ups": 1,
-		"| start with": 1, "| there:": 5,
+		"| ingress,": 4, "to the harness's process": 1, "sessions register": 1, "without a daemon": 1, "| idle daemon": 1, "wake-ups": 1,
+		"| start with": 1, "| there:": 5, "turn in an idle terminal": 2, "| a look at all terminals": 2,
 	}
 	for what, rows := range want {
 		if got := strings.Count(string(table), what); got != rows {

@@ -20,12 +20,17 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
 )
 
 // timeLimit bounds all of it.
 const timeLimit = 30 * time.Minute
 
 func main() {
+	if agenttest.Is(os.Args) {
+		os.Exit(agenttest.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	code := run(ctx, os.Args[1:], thorough, os.Stdout, os.Stderr)
 	stop()
@@ -42,11 +47,12 @@ type size struct {
 	idleFor    time.Duration
 	sessions   int // of a daemon that has been used for long
 	deliveries int
+	panes      []int // that are looked at
 }
 
 var thorough = size{ //nolint:gochecknoglobals // never changes
 	rounds: 3, load: 2 * time.Second, conns: []int{1, 16, 64}, starts: 40,
-	idle: 100, idleFor: 10 * time.Second, sessions: 10_000, deliveries: 100_000,
+	idle: 100, idleFor: 10 * time.Second, sessions: 10_000, deliveries: 100_000, panes: []int{1, 50, 200},
 }
 
 // bench is one run of the program.
@@ -65,6 +71,7 @@ func (b *bench) measures() []measure {
 		{"register", b.register},
 		{"idle", b.idleDaemon},
 		{"large", b.largeState},
+		{"terminals", b.terminals},
 	}
 }
 
@@ -86,7 +93,7 @@ func run(ctx context.Context, args []string, how size, stdout *os.File, stderr i
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&b.bin, "bin", "bin", "`folder` with loopd and loopctl")
-	only := fs.String("only", "", "`names` of what to measure, with commas: ingress, start, register, idle, large; empty is all")
+	only := fs.String("only", "", "`names` of what to measure, with commas: ingress, start, register, idle, large, terminals; empty is all")
 	fs.IntVar(&b.rounds, "rounds", b.rounds, "`times` that each thing is measured")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

@@ -117,8 +117,8 @@ func (p *place) stop(ctx context.Context) error {
 func (p *place) remove(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	stopErr := p.stop(ctx)
-	// A run outlives the loopd that it was started by, but it has inherited this.
-	_, restErr := proc.Tree{Cookie: "LOOP_SOCKET=" + p.in("loopd.sock")}.End(ctx, stopLimit)
+	// Runs and terminals outlive the loopd that they were started by, but they have inherited this.
+	_, restErr := proc.Tree{Cookie: "HOME=" + p.dir}.End(ctx, stopLimit)
 	return errors.Join(stopErr, restErr, os.RemoveAll(p.dir))
 }
 
