@@ -157,7 +157,7 @@ func (d *daemon) build() error {
 	if err := d.openTerminals(context.Background()); err != nil {
 		return err
 	}
-	d.hosts = runner.NewHosts(d.runs, d.terminal)
+	d.hosts = runner.NewHosts(d.runs, d.panes(), d.terminal)
 	d.dispatch = dispatch.New(dispatch.Options{
 		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Runner: d.hosts, Logger: d.log,
 		Decode: github.Decode, Settings: func() dispatch.Settings { return d.live.Load().settings },

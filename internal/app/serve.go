@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,12 +77,34 @@ func (d *daemon) attention() []string {
 		all = append(all, trouble)
 	}
 	for _, s := range d.sessions.List() {
+		if what := d.needsPerson(s); what != "" {
+			all = append(all, what)
+		}
 		if s.Status == loop.StatusPaused && s.PauseReason == loop.PausedRunaway {
 			all = append(all, fmt.Sprintf("%s had too many runs in an hour and is paused; what comes for it is dropped: "+
 				"see loopctl logs %[1]s, then loopctl sessions resume %[1]s", s.WorkItem.Ref()))
 		}
 	}
 	return all
+}
+
+// needsPerson says what the agent of a session waits for that only a person can give; "" where there is nothing.
+func (d *daemon) needsPerson(s loop.Session) string {
+	if !s.Open() {
+		return ""
+	}
+	waits := d.dispatch.Activity(s.WorkItem).Reason
+	here, _ := d.hooks.Presence(s.WorkItem)
+	switch {
+	case waits == loop.WaitDialog || here.Turn == loop.TurnWaiting:
+		return fmt.Sprintf("the agent of %[1]s asks for something: loopctl attach %[1]s --write", s.WorkItem.Ref())
+	case waits == loop.WaitDraft:
+		return fmt.Sprintf("a draft in the terminal of %[1]s keeps its events back: loopctl attach %[1]s --write", s.WorkItem.Ref())
+	case waits == loop.WaitTerminal:
+		_, err := d.terminal()
+		return fmt.Sprintf("tmux does not say how the terminal of %s is, and its events wait: %v", s.WorkItem.Ref(), cmp.Or(err, errors.New("it is asked again")))
+	}
+	return ""
 }
 
 // reloadNow reads the configuration for a caller who waits for the verdict.

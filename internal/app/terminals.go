@@ -27,22 +27,26 @@ func (d *daemon) openTerminals(ctx context.Context) error {
 	server, err := tmux.New(ctx, tmux.Options{Dir: dir, Socket: d.loaded.Config.Routing.Tmux.Socket, Environ: d.env.Environ, Logger: d.log})
 	if err != nil {
 		d.noTmux = err
+		d.log.Warn("sessions can't be hosted in terminals", "err", err)
 		return nil
 	}
 	if d.hookFiles, err = d.hookSettings(); err != nil {
 		return err
 	}
 	d.terminals, err = runner.NewTmux(runner.TmuxOptions{
-		Server: server, Dir: filepath.Join(dir, "panes"), Runs: d.folders.Runs, Transcripts: d.folders.Transcripts, Exec: d.env.PaneStarter,
+		Server: server, Dir: d.panes(), Runs: d.folders.Runs, Transcripts: d.folders.Transcripts, Exec: d.env.PaneStarter,
 		Agents: d.agent, Settings: d.terminalSettings, Live: d.hooks, Queued: d.queued, Log: d.events.Log, Logger: d.log,
 	})
 	return err
 }
 
+// panes is the folder of what is known of each terminal.
+func (d *daemon) panes() string { return filepath.Join(d.folders.State, "tmux", "panes") }
+
 // terminal answers with the host of terminals, or why there is none.
 func (d *daemon) terminal() (*runner.Tmux, error) {
 	if d.terminals == nil {
-		return nil, fmt.Errorf("%w; then start loopd again, or use --runner headless", d.noTmux)
+		return nil, fmt.Errorf("%w; then start loopd again, or set routing.runner to headless for new sessions", d.noTmux)
 	}
 	return d.terminals, nil
 }

@@ -3,26 +3,36 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
 // Hosts hosts each session as its record says: headless, or in a terminal. It is safe for concurrent use.
 type Hosts struct {
 	*Headless
+	panes     string
 	terminals func() (*Tmux, error)
 }
 
-// NewHosts returns both hosts as one. Terminals says why there is none, where tmux is missing.
-func NewHosts(h *Headless, terminals func() (*Tmux, error)) *Hosts { return &Hosts{h, terminals} }
+// NewHosts returns both hosts as one. Terminals says why there is none, where tmux is missing; panes is the folder of what is
+// known of each (TmuxOptions.Dir).
+func NewHosts(h *Headless, panes string, terminals func() (*Tmux, error)) *Hosts {
+	return &Hosts{h, panes, terminals}
+}
 
 // Ready asks the session's own host.
 func (h *Hosts) Ready(ctx context.Context, s loop.Session) loop.Readiness {
-	if t, err := h.terminals(); s.Runner == loop.RunnerTmux && err == nil {
-		return t.Ready(ctx, s)
+	if s.Runner != loop.RunnerTmux {
+		return h.Headless.Ready(ctx, s)
 	}
-	return h.Headless.Ready(ctx, s) // what is missing is told by Deliver
+	t, err := h.terminals()
+	if err != nil {
+		return loop.Readiness{Wait: loop.WaitTerminal, Detail: err.Error()}
+	}
+	return t.Ready(ctx, s)
 }
 
 // Deliver hands a prompt to the session's own host.
@@ -61,10 +71,17 @@ func (h *Hosts) Terminate(ctx context.Context, run loop.RunID) (loop.Termination
 
 // End ends what hosts a session.
 func (h *Hosts) End(ctx context.Context, s loop.Session, w loop.Wish) (loop.Termination, error) {
-	if t, _ := h.terminals(); t != nil && s.Runner == loop.RunnerTmux {
-		return t.End(ctx, s, w)
+	if s.Runner != loop.RunnerTmux {
+		return h.Headless.End(ctx, s, w)
 	}
-	return h.Headless.End(ctx, s, w) // without tmux there is no terminal either
+	t, err := h.terminals()
+	if err != nil {
+		if p, unread := readPane(paneFile(h.panes, s.WorkItem)); unread == nil && proc.Alive(p.Process) {
+			return loop.Termination{}, fmt.Errorf("the agent of %s lives in a terminal, and there is no tmux to end it with: %w", s.WorkItem, err)
+		}
+		return loop.Termination{}, nil // without a terminal there is nothing to end
+	}
+	return t.End(ctx, s, w)
 }
 
 // Transcript writes what a session's own host has of it.

@@ -69,8 +69,13 @@ type Tmux struct {
 	ctx   context.Context //nolint:containedctx // Run's own, for the watch over each pane
 	wg    sync.WaitGroup  // those who watch; all end before Run does
 	stops map[loop.RunID]chan struct{}
-	kept  map[string]bool // launches whose pane stays as a record, whatever else is configured
-	freed chan struct{}   // closed and made anew when a harness has ended
+	ends  map[string]ending // launches that are being ended by us
+	freed chan struct{}     // closed and made anew when a harness has ended
+}
+
+// ending is how a launch is ended by us.
+type ending struct {
+	keep bool // its pane stays as a record, whatever else is configured
 }
 
 // NewTmux returns a Tmux and makes its folders, which only their owner can enter. Nothing is started before Run.
@@ -80,7 +85,7 @@ func NewTmux(o TmuxOptions) (*Tmux, error) {
 			return nil, fmt.Errorf("make the folders of terminals: %w", err)
 		}
 	}
-	return &Tmux{o: o, stops: map[loop.RunID]chan struct{}{}, kept: map[string]bool{}, freed: make(chan struct{})}, nil
+	return &Tmux{o: o, stops: map[loop.RunID]chan struct{}{}, ends: map[string]ending{}, freed: make(chan struct{})}, nil
 }
 
 // Place returns the name that the terminal of an item has. The error is ErrInvalid for a harness that has no terminal UI.
@@ -120,11 +125,11 @@ type pane struct {
 // cookie is the entry of the environment that everything in the pane inherits.
 func (p pane) cookie() string { return "LOOP_LAUNCH=" + p.Launch }
 
-func (t *Tmux) paneFile(w loop.WorkItem) string { return filepath.Join(t.o.Dir, w.Slug()+".json") }
+func paneFile(dir string, w loop.WorkItem) string { return filepath.Join(dir, w.Slug()+".json") }
 
 // load returns what is known of an item's pane; the zero pane where nothing is.
 func (t *Tmux) load(w loop.WorkItem) (pane, error) {
-	p, err := readPane(t.paneFile(w))
+	p, err := readPane(paneFile(t.o.Dir, w))
 	if errors.Is(err, fs.ErrNotExist) {
 		return pane{item: w, Item: w.Ref(), Name: tmux.Name(w.Slug())}, nil
 	}
@@ -149,7 +154,7 @@ func (t *Tmux) save(p pane) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(t.o.Dir)
+	root, err := privateRoot(t.o.Dir)
 	if err != nil {
 		return err
 	}
@@ -188,9 +193,14 @@ type found struct {
 
 func (f found) target() tmux.Target { return tmux.Target{Pane: f.Pane.ID, Launch: f.pane.Launch} }
 
-// find asks tmux for the pane of an item. The error says why the state is unknown.
-func (t *Tmux) find(ctx context.Context, w loop.WorkItem) (found, error) {
-	p, err := t.load(w)
+// session is what is known of the session that a pane is of.
+func (p pane) session() loop.Session {
+	return loop.Session{WorkItem: p.item, Harness: p.Harness, HarnessSessionID: p.SessionID}
+}
+
+// find asks tmux for the pane of a session. The error says why the state is unknown.
+func (t *Tmux) find(ctx context.Context, s loop.Session) (found, error) {
+	p, err := t.load(s.WorkItem)
 	if err != nil {
 		return found{}, err
 	}
@@ -198,8 +208,39 @@ func (t *Tmux) find(ctx context.Context, w loop.WorkItem) (found, error) {
 	if err != nil {
 		return found{pane: p}, err
 	}
+	if p.Launch == "" {
+		p = t.adopt(p, s, panes)
+	}
 	at, _ := panes.Find(p.Launch)
 	return found{pane: p, Pane: at, state: panes.State(p.Name, p.Launch)}, nil
+}
+
+// adopt takes up a pane that carries our marks for a session of which nothing is known any more: it was started by us, on our
+// server.
+func (t *Tmux) adopt(p pane, s loop.Session, panes tmux.Panes) pane {
+	for _, at := range panes {
+		if at.Session != p.Name || at.Key != p.item.Slug() || at.Launch == "" {
+			continue
+		}
+		p.Launch, p.StartedAt, p.Harness, p.SessionID = at.Launch, time.Now().UTC(), s.Harness, s.HarnessSessionID
+		if id, err := proc.Of(at.PID); err == nil && !at.Dead {
+			p.Process = id
+			t.watch(p)
+		}
+		t.o.Logger.Warn("what was known of a terminal is lost; it is taken up again by its marks", "item", p.Item)
+		if err := t.save(p); err != nil {
+			t.o.Logger.Error("what is known of a terminal could not be written", "item", p.Item, "err", err)
+		}
+	}
+	return p
+}
+
+// privateRoot opens a folder of ours, made anew where somebody removed it.
+func privateRoot(dir string) (*os.Root, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(dir)
 }
 
 // Launched returns the mark of the launch that an item's pane has, "" where it has none.
@@ -214,7 +255,7 @@ func (t *Tmux) Launched(w loop.WorkItem) string {
 // said is the last line that a program has left on its screen.
 func said(screen string) (last string) {
 	for line := range strings.Lines(screen) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasSuffix(line, tmux.Epitaph) {
+		if line = strings.TrimSpace(line); line != "" {
 			last = line
 		}
 	}

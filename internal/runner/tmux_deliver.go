@@ -67,7 +67,7 @@ func endedBefore() loop.Outcome {
 
 // reach finds or starts the live harness of a session and says how a prompt can be handed to it. The outcome is set when it can't.
 func (t *Tmux) reach(ctx context.Context, ho loop.Handover, stop <-chan struct{}) (found, way, *loop.Outcome) {
-	f, err := t.find(ctx, ho.Session.WorkItem)
+	f, err := t.find(ctx, ho.Session)
 	if err != nil {
 		return f, "", t.deferred(ctx, unknownTerminal(err))
 	}
@@ -108,7 +108,7 @@ func (t *Tmux) patient(ctx context.Context, f *found, s loop.Session, patience t
 		if !pauseFor(ctx, probePause, r.Changed, stop) {
 			return r, by
 		}
-		now, err := t.find(ctx, f.item)
+		now, err := t.find(ctx, f.session())
 		if err != nil {
 			return unknownTerminal(err), by
 		}
@@ -186,7 +186,7 @@ func (t *Tmux) receipt(ctx context.Context, ho loop.Handover, f found, given han
 		if seen {
 			return t.delivered(ho, f)
 		}
-		now, err := t.find(ctx, f.item)
+		now, err := t.find(ctx, f.session())
 		switch {
 		case err == nil && (now.pane.Launch != f.pane.Launch || now.state == tmux.Dead || now.state == tmux.Absent):
 			return t.gone(ho, f, given)
@@ -264,7 +264,7 @@ func (t *Tmux) Settle(ctx context.Context, ho loop.Handover) loop.Outcome {
 		ho.Handed()
 	}
 	for {
-		f, err := t.find(ctx, ho.Session.WorkItem)
+		f, err := t.find(ctx, ho.Session)
 		switch {
 		case err != nil && !pauseFor(ctx, lookAgain, nil, stop):
 			return loop.Outcome{Kind: loop.RunDetached}

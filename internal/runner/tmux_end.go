@@ -42,7 +42,7 @@ func (t *Tmux) resume(ctx context.Context) {
 		t.o.Logger.Warn("paste buffers of an earlier loopd may be left", "err", err)
 	}
 	for _, p := range known {
-		f, err := t.find(ctx, p.item)
+		f, err := t.find(ctx, p.session())
 		switch {
 		case err != nil:
 			t.o.Logger.Warn("the terminal of a session can't be looked at; it is tried again at its next event", "item", p.Item, "err", err)
@@ -78,7 +78,7 @@ func (t *Tmux) recordAll(ctx context.Context) {
 // the terminal showed; and leaves the dead pane as a record or removes it, as is configured or wished. The error is ErrUnavailable
 // while tmux does not tell how the pane is: nothing was done then.
 func (t *Tmux) End(ctx context.Context, s loop.Session, w loop.Wish) (loop.Termination, error) {
-	f, err := t.find(ctx, s.WorkItem)
+	f, err := t.find(ctx, s)
 	if err != nil {
 		return loop.Termination{}, err
 	}
@@ -90,17 +90,19 @@ func (t *Tmux) End(ctx context.Context, s loop.Session, w loop.Wish) (loop.Termi
 		return loop.Termination{Retained: f.Session}, nil
 	}
 	keep := w.Terminal == loop.TerminalKeep || w.Terminal == loop.TerminalAsConfigured && set.KeepOnClose
-	if keep {
-		t.keep(f.pane)
-	}
-	if f.state == tmux.Live {
+	switch f.state {
+	case tmux.Live:
 		t.settle(ctx, f, w.Settle)
+	case tmux.Foreign:
+		t.o.Logger.Warn("a tmux session that has the name of ours was left alone: it was not started by loopd", "item", s.WorkItem.Ref(),
+			"session", f.Name, "look", t.o.Server.AttachLine(f.Name))
+	case tmux.Unknown, tmux.Dead, tmux.Absent:
 	}
-	ended, err := t.endPane(ctx, f)
+	ended, err := t.endPane(ctx, f, keep)
 	if err != nil {
 		return ended, err
 	}
-	now, err := t.find(ctx, s.WorkItem)
+	now, err := t.find(ctx, s)
 	if err != nil || now.state != tmux.Dead {
 		return ended, err
 	}
@@ -113,13 +115,6 @@ func (t *Tmux) End(ctx context.Context, s loop.Session, w loop.Wish) (loop.Termi
 		ended.Retained = now.Session
 	}
 	return ended, nil
-}
-
-// keep has the pane of a launch stay when its harness has ended.
-func (t *Tmux) keep(p pane) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept[p.Launch] = true
 }
 
 // busy reports whether a turn runs in a live pane, or may.
@@ -137,20 +132,23 @@ func (t *Tmux) settle(ctx context.Context, f found, most time.Duration) {
 	defer cancel()
 	for ctx.Err() == nil {
 		changed := t.o.Live.Watch(f.item)
-		if now, err := t.find(ctx, f.item); err == nil && now.state != tmux.Live || !t.busy(ctx, f) {
+		if now, err := t.find(ctx, f.session()); err == nil && now.state != tmux.Live || !t.busy(ctx, f) {
 			return
 		}
 		pauseFor(ctx, settleLook, changed)
 	}
 }
 
-// endPane saves what a pane shows and ends the harness in it with all that it started, also what outlived its pane. The end of
+// endPane saves what a pane shows, which is to stay or not, and ends the harness in it with all that it started, also what outlived its pane. The end of
 // ctx does not stop it half way.
-func (t *Tmux) endPane(ctx context.Context, f found) (loop.Termination, error) {
+func (t *Tmux) endPane(ctx context.Context, f found, keep bool) (loop.Termination, error) {
 	ctx = context.WithoutCancel(ctx)
 	if f.state != tmux.Live {
 		return t.endRest(ctx, f.pane)
 	}
+	t.mu.Lock()
+	t.ends[f.pane.Launch] = ending{keep}
+	t.mu.Unlock()
 	if err := t.record(ctx, f); err != nil {
 		t.o.Logger.Warn("what a terminal shows could not be saved", "item", f.pane.Item, "err", err)
 	}
@@ -184,7 +182,7 @@ func (t *Tmux) endRest(ctx context.Context, p pane) (loop.Termination, error) {
 // awaitDeath waits until tmux knows that the process of a pane is gone, and saves the last that it showed.
 func (t *Tmux) awaitDeath(ctx context.Context, f found) error {
 	for until := time.Now().Add(deathTime); ; {
-		now, err := t.find(ctx, f.item)
+		now, err := t.find(ctx, f.session())
 		switch {
 		case err == nil && now.state == tmux.Dead:
 			if err := t.record(ctx, now); err != nil {

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/harness"
@@ -153,7 +153,7 @@ func (t *Tmux) writeLaunch(p pane, cmd harness.Command) error {
 	if err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(filepath.Join(t.o.Dir, launchDir))
+	root, err := privateRoot(filepath.Join(t.o.Dir, launchDir))
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (t *Tmux) argv(p pane) []string {
 func (t *Tmux) await(ctx context.Context, f found) (found, error) {
 	until := time.Now().Add(probeTime)
 	for {
-		now, err := t.find(ctx, f.item)
+		now, err := t.find(ctx, f.session())
 		if err != nil {
 			return f, err
 		}
@@ -215,11 +215,20 @@ func (t *Tmux) refusedStart(ctx context.Context, ho loop.Handover, f found) loop
 	if err != nil {
 		return unreached(err)
 	}
-	out := term.Read(harness.Exit{End: harness.Exited, Code: f.Exit.Code, Signal: f.Exit.Signal, Stderr: last.Bytes(), At: time.Now()})
+	out := term.Read(harness.Exit{End: harness.Exited, Code: f.Exit.Code, Signal: f.Exit.Signal, Stderr: []byte(withoutEpitaph(last.String())), At: time.Now()})
 	if out.Kind == loop.RunDone || out.Kind == loop.RunFailed && out.Reason == "" {
-		return unreached(fmt.Errorf("%s ended with status %d as soon as it was started: %s", ho.Session.Harness, f.Exit.Code, said(last.String())))
+		return unreached(fmt.Errorf("%s ended with status %d as soon as it was started: %s", ho.Session.Harness, f.Exit.Code, said(withoutEpitaph(last.String()))))
 	}
 	return out
+}
+
+// withoutEpitaph leaves out what tmux has written below what a program showed.
+func withoutEpitaph(text string) string {
+	text = strings.TrimSpace(text)
+	if !strings.HasSuffix(text, tmux.Epitaph) {
+		return text
+	}
+	return text[:strings.LastIndexByte(text, '\n')+1]
 }
 
 // pauseFor waits for the time or a wake-up; false when ctx ended.

@@ -30,7 +30,7 @@ const (
 // Ready says whether a prompt can be handed to a session's terminal now, or whether one can be opened for it.
 func (t *Tmux) Ready(ctx context.Context, s loop.Session) loop.Readiness {
 	freed := t.whenFreed()
-	f, err := t.find(ctx, s.WorkItem)
+	f, err := t.find(ctx, s)
 	if err != nil {
 		return unknownTerminal(err)
 	}
@@ -192,7 +192,7 @@ func (t *Tmux) makeRoom(ctx context.Context, s loop.Session) bool {
 		if !t.spare(ctx, f) {
 			continue
 		}
-		if _, err := t.endPane(ctx, f); err != nil {
+		if _, err := t.endPane(ctx, f, false); err != nil {
 			t.o.Logger.Warn("an idle agent could not be ended to make room for another", "item", f.pane.Item, "err", err)
 			continue
 		}
@@ -238,14 +238,23 @@ func (t *Tmux) watch(p pane) {
 
 // died keeps what a harness showed that has just ended, whoever ended it.
 func (t *Tmux) died(ctx context.Context, p pane) {
+	turn := t.presence(p).Turn
 	t.o.Live.Forget(p.item, p.Launch)
 	t.mu.Lock()
 	close(t.freed)
 	t.freed = make(chan struct{})
-	kept := t.kept[p.Launch]
-	delete(t.kept, p.Launch)
+	how, ours := t.ends[p.Launch]
+	delete(t.ends, p.Launch)
 	t.mu.Unlock()
-	f, err := t.find(ctx, p.item)
+	if !ours && (turn == loop.TurnBusy || turn == loop.TurnWaiting) {
+		t.o.Logger.Warn("an agent ended in the middle of a turn", "item", p.Item)
+		t.o.Log(ctx, loop.LogEvent{
+			Type: loop.LogHarnessTerminated, Item: p.item,
+			Message: "the agent of " + p.Item + " ended by itself in the middle of a turn; it resumes at its next event: loopctl logs " + p.Item,
+			Fields:  map[string]string{"turn": string(turn)},
+		})
+	}
+	f, err := t.find(ctx, p.session())
 	if err != nil || f.pane.Launch != p.Launch || f.state != tmux.Dead {
 		return
 	}
@@ -253,7 +262,7 @@ func (t *Tmux) died(ctx context.Context, p pane) {
 		t.o.Logger.Warn("what a terminal showed could not be saved", "item", p.Item, "err", err)
 		return
 	}
-	if !kept && !t.o.Settings(p.Harness).RemainOnExit {
+	if !how.keep && !t.o.Settings(p.Harness).RemainOnExit {
 		t.remove(ctx, f)
 	}
 }

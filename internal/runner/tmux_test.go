@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -183,6 +184,8 @@ func TestLostConversationIsToldAndNotRetriedForEver(t *testing.T) {
 	s := h.session(15)
 	if out := h.Deliver(t.Context(), h.handover(s, false, "go on")); out.Kind != loop.RunLost {
 		t.Errorf("resuming what the agent does not know is %s: %s", out.Kind, out.Detail)
+	} else if !strings.Contains(out.Detail, "No conversation found") {
+		t.Errorf("it does not say why: %s", out.Detail)
 	}
 }
 
@@ -372,4 +375,61 @@ func parentOf(t *testing.T, pid int) int {
 		t.Fatal(err)
 	}
 	return parent
+}
+
+func TestPaneWhoseRecordIsLostIsTakenUpByItsMarks(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.session(15)
+	h.delivers(s, true, "the first")
+	pid := h.pane(s).PID
+	if err := os.RemoveAll(filepath.Join(h.dir, "panes")); err != nil {
+		t.Fatal(err)
+	}
+	h.delivers(s, false, "the second")
+	if now := h.pane(s); now.PID != pid {
+		t.Errorf("the second prompt went to process %d, not to %d", now.PID, pid)
+	}
+	if got, err := h.End(t.Context(), s, loop.Wish{}); err != nil || !got.Found {
+		t.Errorf("the end of the session found %+v, %v", got, err)
+	}
+}
+
+func TestAgentIsNotForgottenWhileTmuxIsMissing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.session(15)
+	h.delivers(s, true, "hello")
+	missing := errors.New("tmux 3.2 or newer is required")
+	hosts := runner.NewHosts(nil, filepath.Join(h.dir, "panes"), func() (*runner.Tmux, error) { return nil, missing })
+	if _, err := hosts.End(t.Context(), s, loop.Wish{}); !errors.Is(err, missing) {
+		t.Errorf("a close that can end nothing says %v", err)
+	}
+	if r := hosts.Ready(t.Context(), s); r.Wait != loop.WaitTerminal {
+		t.Errorf("events wait for %q, want for tmux", r.Wait)
+	}
+	if _, err := h.End(t.Context(), s, loop.Wish{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := hosts.End(t.Context(), s, loop.Wish{}); err != nil || got.Found {
+		t.Errorf("when the agent is gone: %+v, %v", got, err)
+	}
+}
+
+func TestDeathInTheMiddleOfATurnIsTold(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.session(15)
+	h.delivers(s, true, "hello")
+	h.reads(s, "")
+	h.live.Report(loop.Report{
+		Event: loop.HookStart, Item: s.WorkItem, Harness: "claude", SessionID: s.HarnessSessionID, Launch: h.Launched(s.WorkItem),
+	})
+	h.live.Report(loop.Report{
+		Event: loop.HookPrompt, Item: s.WorkItem, Harness: "claude", SessionID: s.HarnessSessionID, Launch: h.Launched(s.WorkItem),
+	})
+	if err := syscall.Kill(h.pane(s).PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	tmuxtest.Eventually(t, "the entry in the log", func() bool { return h.told(loop.LogHarnessTerminated) == 1 })
 }

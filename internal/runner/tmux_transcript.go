@@ -27,11 +27,7 @@ func (t *Tmux) record(ctx context.Context, f found) error {
 	if err := t.o.Server.Transcript(ctx, f.target(), &text, transcriptLimit); err != nil {
 		return err
 	}
-	dir := filepath.Join(t.o.Transcripts, f.item.Slug())
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := privateRoot(filepath.Join(t.o.Transcripts, f.item.Slug()))
 	if err != nil {
 		return err
 	}
@@ -51,26 +47,34 @@ func transcriptName(p pane) string {
 // Transcript writes what the terminals of a session have shown, the oldest first, and what its live one shows. With follow it goes
 // on with what scrolls off the live screen until ctx ends. It returns write's error.
 func (t *Tmux) Transcript(ctx context.Context, s loop.Session, follow bool, write func(text string) error) error {
-	f, err := t.find(ctx, s.WorkItem)
+	f, err := t.find(ctx, s)
 	if err != nil {
 		return err
 	}
 	if err := t.saved(s, f, write); err != nil {
 		return err
 	}
-	for shown := 0; ; {
+	for v := (view{follow: follow, write: write}); ; {
 		if f.state == tmux.Live {
-			if shown, err = t.showLive(ctx, f, shown, follow, write); err != nil {
+			if err := t.showLive(ctx, f, &v); err != nil {
 				return err
 			}
 		}
 		if !follow || !pauseFor(ctx, followInterval) {
 			return nil
 		}
-		if f, err = t.find(ctx, s.WorkItem); err != nil {
+		if f, err = t.find(ctx, s); err != nil {
 			return err
 		}
 	}
+}
+
+// view is one reader's way through what a live terminal shows.
+type view struct {
+	follow bool
+	write  func(text string) error
+	launch string // that was shown first as a whole
+	shown  int    // lines of it that have scrolled off and were shown
 }
 
 // saved writes the transcripts of launches that are over.
@@ -96,30 +100,26 @@ func (t *Tmux) saved(s loop.Session, f found, write func(text string) error) err
 	return nil
 }
 
-// showLive writes what a live pane has shown beyond so many lines, and returns how many these are now. What still stands on the
-// screen changes, so a follower gets it when it has scrolled off.
-func (t *Tmux) showLive(ctx context.Context, f found, shown int, follow bool, write func(text string) error) (int, error) {
-	if follow && shown > 0 && f.History <= shown {
-		return shown, nil
+// showLive writes all that a live pane shows, and after that what has scrolled off its screen since: what stands there still changes.
+func (t *Tmux) showLive(ctx context.Context, f found, v *view) error {
+	first := v.launch != f.pane.Launch
+	if !first && f.History <= v.shown {
+		return nil
 	}
 	var text bytes.Buffer
 	if err := t.o.Server.Transcript(ctx, f.target(), &text, transcriptLimit); err != nil {
-		return shown, err
+		return err
+	}
+	if first {
+		v.launch, v.shown = f.pane.Launch, f.History
+		title := "=== terminal, live: loopctl attach " + f.item.Ref() + " shows it as it changes\n"
+		return v.write(title + strings.TrimRight(plain(text.String()), " \n") + "\n")
 	}
 	lines := strings.SplitAfter(text.String(), "\n")
-	until := len(lines)
-	if follow {
-		until = min(f.History, until)
-	}
-	if shown == 0 {
-		if err := write("=== terminal, live: loopctl attach " + f.item.Ref() + " shows it as it changes\n"); err != nil {
-			return shown, err
-		}
-	}
-	if until <= shown {
-		return shown, nil
-	}
-	return until, write(plain(strings.Join(lines[shown:until], "")))
+	until := min(f.History, len(lines))
+	from := min(v.shown, until)
+	v.shown = until
+	return v.write(plain(strings.Join(lines[from:until], "")))
 }
 
 // PruneTerminals removes transcripts that are older than age, and of the dead panes all but so many, the newest. It says how many
@@ -176,12 +176,16 @@ func (t *Tmux) pruneTranscripts(age time.Duration) (int, error) {
 // Attach returns the command that watches a session's terminal, and what the person should know of it. The keyboard is only had of
 // a live terminal of a session that is not closed.
 func (t *Tmux) Attach(ctx context.Context, s loop.Session, v tmux.Viewer) (argv []string, note string, err error) {
-	f, err := t.find(ctx, s.WorkItem)
+	f, err := t.find(ctx, s)
 	if err != nil {
 		return nil, "", err
 	}
 	if f.state != tmux.Live && f.state != tmux.Dead {
-		return nil, "", fmt.Errorf("%[1]s has no terminal now, but gets one at its next event; loopctl logs %[1]s shows what it was: %[2]w", s.WorkItem, loop.ErrConflict)
+		next := ", but gets one at its next event"
+		if !s.Open() {
+			next = ""
+		}
+		return nil, "", fmt.Errorf("%[1]s has no terminal now%[2]s; loopctl logs %[1]s shows what it was: %[3]w", s.WorkItem, next, loop.ErrConflict)
 	}
 	switch {
 	case !s.Open():
