@@ -237,15 +237,15 @@ func TestParallelPastesStayApart(t *testing.T) {
 	for i := range 8 {
 		pane, log := recorder(t, s, fmt.Sprint("item-", i))
 		group.Go(func() error {
-			want := ""
+			var want strings.Builder
 			for n := range 5 {
 				text := fmt.Sprintf("event %d of %d\n", n, i) + strings.Repeat("x", 5000)
-				want += frame(text)
+				want.WriteString(frame(text))
 				if err := s.Paste(t.Context(), pane.Target(), text); err != nil {
 					return err
 				}
 			}
-			if diff := cmp.Diff(want, waitForRecord(t, log, len(want))); diff != "" {
+			if diff := cmp.Diff(want.String(), waitForRecord(t, log, len(want.String()))); diff != "" {
 				return errors.New(diff)
 			}
 			return nil
