@@ -146,7 +146,7 @@ func TestTrustIsAskedFor(t *testing.T) {
 
 	p.tmux("", "kill-session", "-t", "a")
 	p.start()
-	p.did(1, agenttest.ActDialog)
+	p.await("the marked choice again", func() bool { return strings.Contains(p.screen(), " ❯ No, exit") })
 	p.types("\x1b[B\r")
 	p.shows("")
 	text, err := os.ReadFile(filepath.Join(p.home, ".claude.json"))
