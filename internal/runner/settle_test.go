@@ -124,16 +124,17 @@ func TestLivingRunIsAdopted(t *testing.T) {
 func TestStarterKeepsHouseAlone(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		agent string
-		want  loop.OutcomeKind
+		agent   string
+		timeout time.Duration
+		want    loop.OutcomeKind
 	}{
-		"answered": {"tools stubborn answer stay", loop.RunDone},
-		"timeout":  {"tools stubborn stay", loop.RunTimeout},
+		"answered": {"tools stubborn answer stay", time.Minute, loop.RunDone},
+		"timeout":  {"tools stubborn stay", 3 * time.Second, loop.RunTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, tt.agent)
-			b.AnswerGrace, b.Timeout = 100*time.Millisecond, 3*time.Second
+			b.AnswerGrace, b.Timeout = 100*time.Millisecond, tt.timeout
 			daemon := b.startLoopd(t)
 			b.starter(t, "run-1")
 			_ = daemon.Process.Kill()
