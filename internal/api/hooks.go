@@ -58,6 +58,10 @@ func report(req *loopv1.ReportRequest) (r loop.Report, err error) {
 		return r, err
 	}
 	r.Run, r.PID = loop.RunID(run), max(int(req.GetPid()), 0)
+	if r.PID != 0 {
+		r.Started = req.GetStartedAt()
+	}
+	r.Where, r.CloseOnEnd = line(req.GetWhere(), maxName), req.GetCloseOnEnd()
 	if r.Runs, err = shownRuns(req.GetRuns()); err != nil {
 		return r, err
 	}

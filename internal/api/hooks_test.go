@@ -28,6 +28,7 @@ func TestReportsArePassedOnWhole(t *testing.T) {
 	_, err := h.sessions.Report(t.Context(), &loopv1.ReportRequest{
 		Event: "waiting", WorkItem: "acme/shop#15", Harness: "claude", HarnessSessionId: "s-1", Launch: "l-1", Run: "r-1", Pid: 7,
 		Source: "startup", Detail: "Bash:\nrm \xe2\x80\xae -rf", Runs: []string{"r-2", "r-3"}, Cwd: "/home/user", At: timestamppb.New(born),
+		StartedAt: 99, Where: "tmux\n%3", CloseOnEnd: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +36,7 @@ func TestReportsArePassedOnWhole(t *testing.T) {
 	want := loop.Report{
 		Event: loop.HookWaiting, Item: item(t, "acme/shop#15"), Harness: "claude", SessionID: "s-1", Launch: "l-1", Run: "r-1", PID: 7,
 		Source: "startup", Detail: "Bash: rm \u202e -rf", Runs: []loop.RunID{"r-2", "r-3"}, Cwd: "/home/user", At: born,
+		Started: 99, Where: "tmux %3", CloseOnEnd: true,
 	}
 	if diff := cmp.Diff(want, <-got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)

@@ -116,6 +116,7 @@ func reportRequest(r loop.Report) *loopv1.ReportRequest {
 	req := &loopv1.ReportRequest{
 		Event: string(r.Event), WorkItem: r.Item.Ref(), Harness: r.Harness, HarnessSessionId: string(r.SessionID), Launch: r.Launch,
 		Run: string(r.Run), Pid: int32(r.PID), Source: r.Source, Detail: r.Detail, Cwd: r.Cwd, At: timestamppb.New(r.At),
+		StartedAt: r.Started, Where: r.Where, CloseOnEnd: r.CloseOnEnd,
 	}
 	for _, run := range r.Runs {
 		req.Runs = append(req.Runs, string(run))

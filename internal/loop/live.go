@@ -21,17 +21,21 @@ const (
 // Report is what one call of a hook told. It never carries what a prompt said, only the runs that are named in it.
 type Report struct {
 	Event     HookEvent
-	Item      WorkItem  // from LOOP_WORK_ITEM; zero where the program was not told
+	Item      WorkItem  // from LOOP_WORK_ITEM, else from the branch that it works on; zero where neither names one
 	Harness   string    // the name that sessions call it by
 	SessionID SessionID // as the harness told it
 	Launch    string    // LOOP_LAUNCH: which start of a pane of ours; "" elsewhere
 	Run       RunID     // of LOOP_RUN: a headless run of ours; "" elsewhere
-	PID       int       // of the harness's process, where it tells; 0 unknown
+	PID       int       // of the harness's process; 0 unknown
+	Started   uint64    // when that process started, in the kernel's own unit; 0 unknown
+	Where     string    // the terminal that it is in, one line for people; "" unknown
 	Source    string    // of a start: startup, resume, clear, compact, fork; of an end: why
 	Detail    string    // of a wait: what for, one line
 	Runs      []RunID   // of a prompt: the runs whose token stands in it, in order
 	Cwd       string
 	At        time.Time
+
+	CloseOnEnd bool // the hook was installed to close the session when the conversation ends
 }
 
 // Turn says what a live conversation is doing.

@@ -1497,7 +1497,13 @@ type ReportRequest struct {
 	// The folder that the harness is in.
 	Cwd string `protobuf:"bytes,11,opt,name=cwd,proto3" json:"cwd,omitempty"`
 	// When.
-	At            *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=at,proto3" json:"at,omitempty"`
+	At *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=at,proto3" json:"at,omitempty"`
+	// When the harness's process started, in the kernel's own unit; 0 is unknown. With pid it names the process in this boot.
+	StartedAt uint64 `protobuf:"varint,13,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// The terminal that the harness is in, one line for people such as "tmux %3"; empty is unknown.
+	Where string `protobuf:"bytes,14,opt,name=where,proto3" json:"where,omitempty"`
+	// The hook was installed to close the session when the conversation ends.
+	CloseOnEnd    bool `protobuf:"varint,15,opt,name=close_on_end,json=closeOnEnd,proto3" json:"close_on_end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1614,6 +1620,27 @@ func (x *ReportRequest) GetAt() *timestamppb.Timestamp {
 		return x.At
 	}
 	return nil
+}
+
+func (x *ReportRequest) GetStartedAt() uint64 {
+	if x != nil {
+		return x.StartedAt
+	}
+	return 0
+}
+
+func (x *ReportRequest) GetWhere() string {
+	if x != nil {
+		return x.Where
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetCloseOnEnd() bool {
+	if x != nil {
+		return x.CloseOnEnd
+	}
+	return false
 }
 
 // ReportResponse is empty: a hook has nothing to do with an answer.
@@ -2195,7 +2222,7 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\fSendResponse\x12\x1f\n" +
 	"\vdelivery_id\x18\x01 \x01(\tR\n" +
 	"deliveryId\x12*\n" +
-	"\asession\x18\x02 \x01(\v2\x10.loop.v1.SessionR\asession\"\xc8\x02\n" +
+	"\asession\x18\x02 \x01(\v2\x10.loop.v1.SessionR\asession\"\x9f\x03\n" +
 	"\rReportRequest\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x1b\n" +
 	"\twork_item\x18\x02 \x01(\tR\bworkItem\x12\x18\n" +
@@ -2209,7 +2236,12 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x04runs\x18\n" +
 	" \x03(\tR\x04runs\x12\x10\n" +
 	"\x03cwd\x18\v \x01(\tR\x03cwd\x12*\n" +
-	"\x02at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x10\n" +
+	"\x02at\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1d\n" +
+	"\n" +
+	"started_at\x18\r \x01(\x04R\tstartedAt\x12\x14\n" +
+	"\x05where\x18\x0e \x01(\tR\x05where\x12 \n" +
+	"\fclose_on_end\x18\x0f \x01(\bR\n" +
+	"closeOnEnd\"\x10\n" +
 	"\x0eReportResponse\"\x9c\x01\n" +
 	"\vWaitRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x18\n" +
