@@ -1,0 +1,30 @@
+package proc
+
+import (
+	"fmt"
+	"os"
+)
+
+// maxLineage is more generations than any shell in any terminal has. A table that changes while it is read must not lead in a circle.
+const maxLineage = 100
+
+// Lineage names the process that has the pid now and those that it descends from, itself first, as far as they live. The error is
+// os.ErrProcessDone when there is no such process.
+func Lineage(pid int) ([]Identity, error) {
+	var line []Identity
+	for pid > 1 && len(line) < maxLineage {
+		row, err := stat(pid)
+		if err == nil && row.ended {
+			err = os.ErrProcessDone
+		}
+		if err != nil && len(line) == 0 {
+			return nil, fmt.Errorf("process %d: %w", pid, err)
+		}
+		if err != nil {
+			break // it ended just now, and what it started will go to another
+		}
+		line = append(line, row.identity())
+		pid = row.parent
+	}
+	return line, nil
+}

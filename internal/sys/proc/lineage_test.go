@@ -1,0 +1,33 @@
+package proc_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/loop-daemon/loop/internal/sys/proc"
+)
+
+func TestLineageBeginsWithTheProcessAndGoesUp(t *testing.T) {
+	t.Parallel()
+	child := startTroop(t, proc.Start, "wait").identities(t, 1)[0]
+	self, err := proc.Self()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := proc.Of(os.Getppid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := proc.Lineage(child.PID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []proc.Identity{child, self, parent}; len(line) < 3 || !slices.Equal(line[:3], want) {
+		t.Errorf("lineage %+v, want it to begin with %+v", line, want)
+	}
+	if line, err := proc.Lineage(1 << 29); !errors.Is(err, os.ErrProcessDone) || line != nil {
+		t.Errorf("lineage of nobody: %v, %v", line, err)
+	}
+}
