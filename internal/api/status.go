@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -35,8 +34,8 @@ var classes = []struct {
 	{loop.ErrUnavailable, codes.Unavailable},
 }
 
-// toStatus returns the status for an error of a handler. Its message is the error's text without the name of its class,
-// which the code says. Nil and what is a status already come back as they are.
+// toStatus returns the status for an error of a handler. Its message is the error's text without the names of classes, as the
+// code says which it is. Nil and what is a status already come back as they are.
 func toStatus(err error) error {
 	if err == nil {
 		return nil
@@ -49,11 +48,11 @@ func toStatus(err error) error {
 	}
 	for _, c := range classes {
 		if errors.Is(err, c.err) {
-			return status.Error(c.code, strings.TrimSuffix(err.Error(), ": "+c.err.Error()))
+			return status.Error(c.code, loop.Plain(err))
 		}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return status.FromContextError(err).Err()
 	}
-	return status.Error(codes.Internal, err.Error())
+	return status.Error(codes.Internal, loop.Plain(err))
 }

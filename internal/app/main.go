@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -120,7 +119,7 @@ func ended(err error, stderr io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
-	say(stderr, "loopd: %s\n", strings.TrimSuffix(err.Error(), ": "+loop.ErrInvalid.Error())) // the class is for programs
+	say(stderr, "loopd: %s\n", loop.Plain(err))
 	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}

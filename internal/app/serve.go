@@ -61,11 +61,11 @@ func (d *daemon) configPath() string {
 func (d *daemon) attention() []string {
 	var all []string
 	if err := d.available(d.live.Load().config.Routing.DefaultHarness); err != nil {
-		all = append(all, err.Error())
+		all = append(all, loop.Plain(err))
 	}
 	if r := d.live.Load().config.Routing; r.Runner == string(loop.RunnerTmux) {
 		if _, err := d.place(loop.WorkItem{}, r.DefaultHarness, loop.RunnerTmux); err != nil {
-			all = append(all, "sessions can't be started: "+err.Error())
+			all = append(all, "sessions can't be started: "+loop.Plain(err))
 		}
 	}
 	if r := d.live.Load().config.Routing; r.SpawnWorkdir != "" {

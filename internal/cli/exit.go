@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/alecthomas/kong"
 	"google.golang.org/grpc/codes"
@@ -33,14 +32,14 @@ func exit(err error, link *link) (code int, message string) {
 	}
 	_, ofConfig := errors.AsType[*config.Error](err)
 	if ofConfig || errors.Is(err, loop.ErrInvalid) {
-		return exitUsage, plain(err)
+		return exitUsage, loop.Plain(err)
 	}
 	refusal, ok := errors.AsType[interface {
 		error
 		GRPCStatus() *grpcstatus.Status
 	}](err)
 	if !ok {
-		return exitFailed, plain(err)
+		return exitFailed, loop.Plain(err)
 	}
 	return exitOf(refusal.GRPCStatus(), link)
 }
@@ -78,10 +77,5 @@ func usage(wrong *kong.ParseError) string {
 	if wrong.Context != nil && wrong.Context.Selected() != nil {
 		command = wrong.Context.Selected().FullPath()
 	}
-	return fmt.Sprintf("%s\nRun %q to see how it is used.", plain(wrong), command+" --help")
-}
-
-// plain is an error's text without the name of its class at the end, which is for programs.
-func plain(err error) string {
-	return strings.TrimSuffix(err.Error(), ": "+loop.ErrInvalid.Error())
+	return fmt.Sprintf("%s\nRun %q to see how it is used.", loop.Plain(wrong), command+" --help")
 }

@@ -38,7 +38,7 @@ func itemHere(ctx context.Context) (loop.WorkItem, error) {
 	}
 	item, err := loop.NewWorkItem(host, owner, repo, number)
 	if err != nil {
-		return loop.WorkItem{}, notHere(nil, fmt.Sprintf("origin is %s: %s", withoutUser(remote), plain(err)))
+		return loop.WorkItem{}, notHere(nil, fmt.Sprintf("origin is %s: %s", withoutUser(remote), loop.Plain(err)))
 	}
 	return item, nil
 }

@@ -97,7 +97,7 @@ func (d *Dispatcher) verdict(ctx context.Context, del loop.Delivery) (verdict, e
 func (v verdict) unreadable(err error) verdict {
 	v.decision = loop.Decision{Kind: loop.Drop, Reason: loop.DropUndecodable}
 	v = v.state()
-	v.to.Error = err.Error()
+	v.to.Error = loop.Plain(err)
 	return v
 }
 

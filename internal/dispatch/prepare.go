@@ -71,7 +71,7 @@ func (d *Dispatcher) turnBack(ctx context.Context, t trip, o obstacle) []*job {
 		}
 		return nil
 	case o.failed != nil:
-		return d.spendTry(ctx, t, loop.Outcome{Kind: loop.RunUnreached, Detail: o.failed.Error()})
+		return d.spendTry(ctx, t, loop.Outcome{Kind: loop.RunUnreached, Detail: loop.Plain(o.failed)})
 	}
 	return t.jobs
 }

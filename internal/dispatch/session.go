@@ -38,7 +38,7 @@ func (d *Dispatcher) Register(ctx context.Context, r Registration) (loop.Session
 	d.registered(ctx, s, "a conversation of "+s.Harness+" is linked to "+s.WorkItem.Ref())
 	var warnings []string
 	if err := d.Available(s.Harness); err != nil {
-		warnings = append(warnings, err.Error())
+		warnings = append(warnings, loop.Plain(err))
 	}
 	if _, err := os.Stat(s.Cwd); err != nil {
 		warnings = append(warnings, fmt.Sprintf("folder %s: %v; events fail until it is there", s.Cwd, err))

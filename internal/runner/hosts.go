@@ -30,7 +30,7 @@ func (h *Hosts) Ready(ctx context.Context, s loop.Session) loop.Readiness {
 	}
 	t, err := h.terminals()
 	if err != nil {
-		return loop.Readiness{Wait: loop.WaitTerminal, Detail: err.Error()}
+		return loop.Readiness{Wait: loop.WaitTerminal, Detail: loop.Plain(err)}
 	}
 	return t.Ready(ctx, s)
 }

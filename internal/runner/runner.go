@@ -83,7 +83,7 @@ func (h *Headless) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 	cmd, err := h.command(ho)
 	switch {
 	case errors.Is(err, loop.ErrNotFound):
-		return loop.Outcome{Kind: loop.RunLost, Detail: err.Error()}
+		return loop.Outcome{Kind: loop.RunLost, Detail: loop.Plain(err)}
 	case err != nil:
 		return unreached(err)
 	}
@@ -187,7 +187,9 @@ func (h *Headless) insist(ctx context.Context, run loop.RunID, what string, try 
 }
 
 func unreached(err error) loop.Outcome {
-	return loop.Outcome{Kind: loop.RunUnreached, Detail: err.Error()}
+	return loop.Outcome{Kind: loop.RunUnreached, Detail: loop.Plain(err)}
 }
 
-func failed(err error) loop.Outcome { return loop.Outcome{Kind: loop.RunFailed, Detail: err.Error()} }
+func failed(err error) loop.Outcome {
+	return loop.Outcome{Kind: loop.RunFailed, Detail: loop.Plain(err)}
+}

@@ -33,18 +33,18 @@ func (t *Tmux) open(ctx context.Context, ho loop.Handover, old found) (found, *l
 	f, err := t.launch(ctx, ho, old)
 	switch {
 	case errors.Is(err, errRoom):
-		return f, &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitRoom, Detail: err.Error()}
+		return f, &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitRoom, Detail: loop.Plain(err)}
 	case errors.Is(err, tmux.ErrUnknown):
-		return f, &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitTerminal, Detail: err.Error()}
+		return f, &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitTerminal, Detail: loop.Plain(err)}
 	case errors.Is(err, loop.ErrNotFound):
-		return f, &loop.Outcome{Kind: loop.RunLost, Detail: err.Error()}
+		return f, &loop.Outcome{Kind: loop.RunLost, Detail: loop.Plain(err)}
 	case err != nil:
 		out := unreached(err)
 		return f, &out
 	}
 	f, err = t.await(ctx, f)
 	if err != nil {
-		return f, &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitTerminal, Detail: err.Error()}
+		return f, &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitTerminal, Detail: loop.Plain(err)}
 	}
 	if f.state == tmux.Live {
 		t.watch(f.pane)
@@ -130,7 +130,7 @@ func (t *Tmux) trust(ctx context.Context, term harness.Terminal, s loop.Session)
 	ev := loop.LogEvent{Item: s.WorkItem, Fields: map[string]string{"harness": s.Harness, "cwd": s.Cwd}}
 	switch {
 	case err != nil:
-		ev.Type, ev.Message = loop.LogTrustFailed, s.Harness+" may ask for trust in its folder: "+err.Error()
+		ev.Type, ev.Message = loop.LogTrustFailed, s.Harness+" may ask for trust in its folder: "+loop.Plain(err)
 		t.o.Logger.Warn("a folder could not be trusted beforehand", "item", s.WorkItem.Ref(), "harness", s.Harness, "err", err)
 	case changed:
 		ev.Type, ev.Message = loop.LogWorkspaceTrusted, s.Harness+" trusts "+s.Cwd

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -55,7 +54,7 @@ func (t *Tmux) Ready(ctx context.Context, s loop.Session) loop.Readiness {
 
 func unknownTerminal(err error) loop.Readiness {
 	return loop.Readiness{
-		Wait: loop.WaitTerminal, Detail: fmt.Sprintf("tmux did not answer, so nothing was changed: %v", err), Again: time.Now().Add(lookAgain),
+		Wait: loop.WaitTerminal, Detail: "tmux did not answer, so nothing was changed: " + loop.Plain(err), Again: time.Now().Add(lookAgain),
 	}
 }
 

@@ -79,9 +79,9 @@ func (t *Tmux) finishTyping(ctx context.Context, ho loop.Handover, f found, give
 // refusedPaste is the outcome of a paste that tmux did not make.
 func refusedPaste(err error) *loop.Outcome {
 	if errors.Is(err, loop.ErrConflict) {
-		return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitStarting, Detail: err.Error()}
+		return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitStarting, Detail: loop.Plain(err)}
 	}
-	return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitTerminal, Detail: err.Error()}
+	return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitTerminal, Detail: loop.Plain(err)}
 }
 
 // shows waits until the input line holds the token of a run.

@@ -135,7 +135,7 @@ func (h *Headless) ending(f *folder, l launch) (text string, over bool) {
 func (h *Headless) answer(f *folder, l launch, x exit) string {
 	seen, err := f.seen(x)
 	if err != nil {
-		return part("unreadable: "+err.Error(), "")
+		return part("unreadable: "+loop.Plain(err), "")
 	}
 	agent, err := h.o.Agents(l.Harness)
 	if err != nil {

@@ -42,7 +42,7 @@ func (s *service) Deliver(ctx context.Context, req *loopv1.DeliverRequest) (*loo
 	}
 	d, err := read(md, req.GetBody())
 	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
+		return nil, status.Error(codes.InvalidArgument, loop.Plain(err))
 	}
 	return s.store(ctx, d)
 }
