@@ -288,16 +288,34 @@ func (d *Dispatcher) record(ctx context.Context, t trip, out loop.Outcome, fates
 	}
 }
 
+// account is what is known of a run's end, as the event log has it. A field that the harness did not tell is left out: of a turn
+// in a terminal Loop knows neither how long it took nor what it cost.
+func (t trip) account(out loop.Outcome, fates []fate) map[string]string {
+	fields := map[string]string{
+		"outcome": string(out.Kind), "deliveries": joinIDs(t.jobs),
+		"state": string(fates[0].to.State), "attempts": strconv.Itoa(fates[0].to.Attempts),
+	}
+	if out.Reason != "" {
+		fields["reason"] = out.Reason
+	}
+	if out.Duration > 0 {
+		fields["duration_seconds"] = strconv.FormatFloat(out.Duration.Seconds(), 'f', 1, 64)
+	}
+	if out.Turns > 0 {
+		fields["turns"] = strconv.Itoa(out.Turns)
+	}
+	if cost := out.CostUSD - t.costBefore(out); cost > 0 {
+		fields["cost_usd"] = strconv.FormatFloat(cost, 'f', 6, 64)
+	}
+	if len(out.Denials) > 0 {
+		fields["denials"] = strings.Join(out.Denials, " ")
+	}
+	return fields
+}
+
 // tell writes the run's end to the event log.
 func (d *Dispatcher) tell(ctx context.Context, t trip, out loop.Outcome, fates []fate) {
-	ev := loop.LogEvent{
-		Item: t.item, Delivery: t.jobs[0].id, Run: t.Run, Message: out.Detail,
-		Fields: map[string]string{
-			"outcome": string(out.Kind), "reason": out.Reason, "deliveries": joinIDs(t.jobs),
-			"state": string(fates[0].to.State), "attempts": strconv.Itoa(fates[0].to.Attempts),
-			"duration_seconds": strconv.FormatFloat(out.Duration.Seconds(), 'f', 1, 64),
-		},
-	}
+	ev := loop.LogEvent{Item: t.item, Delivery: t.jobs[0].id, Run: t.Run, Message: out.Detail, Fields: t.account(out, fates)}
 	switch out.Kind {
 	case loop.RunHeld, loop.RunNever:
 		return
@@ -306,9 +324,6 @@ func (d *Dispatcher) tell(ctx context.Context, t trip, out loop.Outcome, fates [
 		return
 	case loop.RunDone:
 		ev.Type = loop.LogRunDone
-		ev.Fields["turns"] = strconv.Itoa(out.Turns)
-		ev.Fields["denials"] = strings.Join(out.Denials, " ")
-		ev.Fields["cost_usd"] = strconv.FormatFloat(out.CostUSD-t.costBefore(out), 'f', 6, 64)
 	default:
 		ev.Type = loop.LogRunFailed
 		d.Logger.Warn("a run failed", "item", t.item.Ref(), "delivery", t.jobs[0].id, "run", t.Run, "outcome", out.Kind,
