@@ -35,3 +35,29 @@ func TestARunsEndIsToldWithWhatIsKnownOfIt(t *testing.T) {
 		})
 	}
 }
+
+func TestARunIsToldAsStartedWhenItIs(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		h.register(shop15)
+		id := h.comment(15, nth(1))
+		h.only().ends(loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitRoom, Detail: "no room"})
+		h.is(id, loop.StateWaiting, loop.WaitRoom)
+		if told := h.logged(loop.LogRunStarted); len(told) != 0 {
+			t.Errorf("a run that waits is told as started: %+v", told)
+		}
+		time.Sleep(3 * time.Second)
+		run := h.only()
+		run.Began()
+		run.Began()
+		if told := h.logged(loop.LogRunStarted); len(told) != 1 || told[0].Run != run.Run {
+			t.Errorf("its start is told as %+v", told)
+		}
+		run.done()
+		h.comment(15, nth(2))
+		h.only().ends(loop.Outcome{Kind: loop.RunUnreached, Detail: "no such program"})
+		if told := h.logged(loop.LogRunStarted); len(told) != 2 {
+			t.Errorf("%d starts are told of two runs that ended", len(told))
+		}
+	}, terminals)
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
@@ -62,18 +63,29 @@ func (d *Dispatcher) occupy(l *lane, now time.Time) (trip, bool) {
 
 // deliver hands a trip over and writes down what became of it.
 func (d *Dispatcher) deliver(ctx context.Context, l *lane, t trip) {
+	t.Began = sync.OnceFunc(func() { d.tellStarted(ctx, t) })
+	out := loop.Outcome{Kind: loop.RunEnded}
+	if !d.ending(l) {
+		out = d.Runner.Deliver(ctx, t.Handover)
+	}
+	if !slices.Contains(neverBegan, out.Kind) {
+		t.Began()
+	}
+	d.step("ended")
+	d.finish(ctx, l, t, out)
+}
+
+// neverBegan are the ends of a run that may never have begun. Every other end is told after a beginning.
+var neverBegan = []loop.OutcomeKind{loop.RunDeferred, loop.RunEnded, loop.RunDetached}
+
+// tellStarted writes to the event log that a run begins.
+func (d *Dispatcher) tellStarted(ctx context.Context, t trip) {
 	d.Log.Log(ctx, loop.LogEvent{
 		Type: loop.LogRunStarted, Item: t.item, Delivery: t.jobs[0].id, Run: t.Run, Message: startedMessage(t),
 		Fields: map[string]string{
 			"harness": t.Session.Harness, "deliveries": joinIDs(t.jobs), "attempt": strconv.Itoa(t.jobs[0].attempts),
 		},
 	})
-	out := loop.Outcome{Kind: loop.RunEnded}
-	if !d.ending(l) {
-		out = d.Runner.Deliver(ctx, t.Handover)
-	}
-	d.step("ended")
-	d.finish(ctx, l, t, out)
 }
 
 // ending reports whether the lane's run is to be ended at our wish.

@@ -14,6 +14,10 @@ type Handover struct {
 	Prompt  string // whole, safe text
 	Timeout time.Duration
 
+	// Began is called when nothing is waited for any more: the harness is there, or its start is under way. Calls after the first
+	// change nothing. Nil where nobody wants to know.
+	Began func()
+
 	// Handed is called, at most once, when the prompt is with a harness that goes on by itself: what is still waited for then
 	// is only the word that it was seen. Nil where nobody wants to know.
 	Handed func()

@@ -90,6 +90,7 @@ func (h *Headless) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 	if ctx.Err() != nil {
 		return loop.Outcome{Kind: loop.RunDetached} // nothing was begun, as the next start will find
 	}
+	began(ho)
 	f, err := h.prepare(ho, cmd)
 	if errors.Is(err, fs.ErrExist) {
 		return h.refused(ho.Run, err)
@@ -183,6 +184,13 @@ func (h *Headless) insist(ctx context.Context, run loop.RunID, what string, try 
 			return false
 		case <-time.After(retryPause):
 		}
+	}
+}
+
+// began tells whoever wants to know that nothing is waited for any more.
+func began(ho loop.Handover) {
+	if ho.Began != nil {
+		ho.Began()
 	}
 }
 

@@ -87,6 +87,7 @@ func (t *Tmux) reach(ctx context.Context, ho loop.Handover, stop <-chan struct{}
 	if r.Wait != "" || ctx.Err() != nil {
 		return f, "", t.deferred(ctx, r)
 	}
+	began(ho)
 	return f, by, nil
 }
 

@@ -42,6 +42,7 @@ func (t *Tmux) open(ctx context.Context, ho loop.Handover, old found) (found, *l
 		out := unreached(err)
 		return f, &out
 	}
+	began(ho)
 	f, err = t.await(ctx, f)
 	if err != nil {
 		return f, &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitTerminal, Detail: loop.Plain(err)}
