@@ -68,7 +68,7 @@ func (s *Server) once(ctx context.Context, limit time.Duration, stdin string, c 
 	}
 	first, rest, found := strings.Cut(string(res.Stdout), "\n")
 	if _, err := strconv.Atoi(first); err != nil || !found || res.StdoutTruncated {
-		return "", unknown(string(res.Stderr), errors.New("its answer is not what was asked for"))
+		return "", unknown(string(res.Stderr), fmt.Errorf("its answer is not what was asked for: %.80q", res.Stdout))
 	}
 	return rest, nil
 }

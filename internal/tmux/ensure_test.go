@@ -281,15 +281,13 @@ func TestServerStartsInAScopeOfItsOwn(t *testing.T) {
 		script string
 		log    string
 	}{
-		"where systemd runs services": {"#!/bin/sh\necho \"$@\" >> $HOME/called\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n", "--user --scope --quiet --collect --unit=loopd-tmux-"},
-		"plain where it does not":     {"#!/bin/sh\necho \"$@\" >> $HOME/called\necho 'Failed to connect to bus' >&2\nexit 1\n", "--user --scope"},
+		"where systemd runs services": {"echo \"$@\" >> $HOME/called\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"", "--user --scope --quiet --collect --unit=loopd-tmux-"},
+		"plain where it does not":     {"echo \"$@\" >> $HOME/called\necho 'Failed to connect to bus' >&2\nexit 1", "--user --scope"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bin, runtimeDir := t.TempDir(), shortDir(t)
-			if err := os.WriteFile(filepath.Join(bin, "systemd-run"), []byte(tt.script), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			command(t, filepath.Join(bin, "systemd-run"), tt.script)
 			listenAt(t, filepath.Join(runtimeDir, "systemd", "private"))
 			s := tmuxtest.New(t, func(o *tmux.Options) {
 				o.Environ = []string{o.Environ[0], "PATH=" + bin + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + runtimeDir}

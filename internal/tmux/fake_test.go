@@ -27,15 +27,13 @@ type fake struct {
 func newFake(t *testing.T, version, stdout, stderr string, code int) fake {
 	t.Helper()
 	dir := shortDir(t)
-	script := fmt.Sprintf(`#!/bin/sh
-if [ "$1" = -V ]; then echo "tmux %s"; exit 0; fi
+	command(t, filepath.Join(dir, "tmux"), fmt.Sprintf(`if [ "$1" = -V ]; then echo "tmux %s"; exit 0; fi
 for arg; do printf '%%s\n' "$arg" >> %[2]s/argv; done
 cat %[2]s/stdout
 cat %[2]s/stderr >&2
-exit %[3]d
-`, version, dir, code)
-	for name, text := range map[string]string{"tmux": script, "stdout": stdout, "stderr": stderr, "argv": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+exit %[3]d`, version, dir, code))
+	for name, text := range map[string]string{"stdout": stdout, "stderr": stderr, "argv": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,9 +186,7 @@ func TestTmuxMustBeThereAndNewEnough(t *testing.T) {
 		"3.1c": false, "2.9": false, "3.2": true, "3.2a": true, "3.10": true, "4.0": true, "next-3.8": true, "master": true,
 	} {
 		path := filepath.Join(dir, "tmux-"+version)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\necho tmux "+version+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		command(t, path, "echo tmux "+version)
 		_, err := tmux.New(t.Context(), tmux.Options{Dir: "/tmp/loop", Binary: path})
 		if (err == nil) != works {
 			t.Errorf("%s: err = %v, works: want %v", version, err, works)

@@ -98,7 +98,7 @@ func Run(ctx context.Context, c Cmd) (Result, error) {
 
 	waitErr := child.Exited(ctx)
 	exit, endErr := finish(ctx, child, waitErr, orDefault(c.Grace, DefaultGrace))
-	pipes.drain()
+	pipes.drain(drainDelay)
 
 	result := Result{Stdout: pipes.out.kept, StdoutTruncated: pipes.out.dropped, Stderr: pipes.err.bytes()}
 	switch {
@@ -163,13 +163,39 @@ func (p *plumbing) flow(stdin io.Reader) {
 			_ = p.stdin.ours.Close()
 		})
 	}
-	p.flows.Go(func() { _, _ = io.Copy(&p.out, p.stdout.ours) })
-	p.flows.Go(func() { _, _ = io.Copy(&p.err, p.stderr.ours) })
+	p.flows.Go(func() { pour(&p.out, p.stdout.ours) })
+	p.flows.Go(func() { pour(&p.err, p.stderr.ours) })
+}
+
+// largestPipe is how much an unprivileged process can have a pipe hold.
+const largestPipe = 1 << 20
+
+// pour copies until the pipe ends, or until its deadline has passed and all is copied that stood in it: on a machine under load we
+// may not have got to read what a program wrote long before its end.
+func pour(to io.Writer, from *os.File) {
+	if _, err := io.Copy(to, from); !errors.Is(err, os.ErrDeadlineExceeded) {
+		return
+	}
+	conn, err := from.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Control(func(fd uintptr) {
+		chunk := make([]byte, 64<<10)
+		for left := largestPipe; left > 0; {
+			n, err := syscall.Read(int(fd), chunk)
+			if n <= 0 && !errors.Is(err, syscall.EINTR) {
+				return // it is empty, or has ended
+			}
+			_, _ = to.Write(chunk[:max(n, 0)])
+			left -= max(n, 0)
+		}
+	})
 }
 
 // drain takes what is still in the pipes, and gives up on a pipe that a process outside the group keeps open.
-func (p *plumbing) drain() {
-	deadline := time.Now().Add(drainDelay)
+func (p *plumbing) drain(delay time.Duration) {
+	deadline := time.Now().Add(delay)
 	for _, f := range []*os.File{p.stdin.ours, p.stdout.ours, p.stderr.ours} {
 		if f != nil {
 			_ = f.SetDeadline(deadline)

@@ -159,6 +159,14 @@ func TestRunIsNotHeldUpByWhatAProgramLeaves(t *testing.T) {
 	}
 }
 
+func TestRunLosesNothingThatIsReadLate(t *testing.T) {
+	t.Parallel()
+	want := strings.Repeat("0123456789abcdef", 4<<10) // as much as a pipe holds
+	if got, err := proc.ReadLate(want); err != nil || got != want {
+		t.Errorf("%d bytes of %d, %v", len(got), len(want), err)
+	}
+}
+
 func TestRunRefusesADoneContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
