@@ -3,16 +3,11 @@ package tmux
 import (
 	"context"
 	"errors"
-	"fmt"
-	"regexp"
 	"strings"
-
-	"github.com/loop-daemon/loop/internal/loop"
 )
 
 // What an act may ask of its pane beside the mark.
 const (
-	isAnything  = "1"
 	isDead      = "#{==:#{pane_dead},1}"
 	isDeadAlone = "#{&&:" + isDead + ",#{&&:#{==:#{session_windows},1},#{==:#{window_panes},1}}}"
 	isOpen      = "#{&&:#{==:#{pane_dead},0},#{==:#{pane_input_off},0}}"
@@ -59,16 +54,6 @@ func verdict(t Target, out string, err error) error {
 	return refused
 }
 
-// SetOption notes something on the launch's pane: an option of the name @loop_ and lower-case letters.
-func (s *Server) SetOption(ctx context.Context, t Target, name, value string) error {
-	if !optionPattern.MatchString(name) || value == "" {
-		return fmt.Errorf("tmux option %q with value %q: %w", name, value, loop.ErrInvalid)
-	}
-	return s.act(ctx, t, isAnything, do("set-option", "-p", "-t").val(t.Pane).lit("--").val(name, value))
-}
-
-var optionPattern = regexp.MustCompile(`^@loop_[a-z_]{1,40}$`)
-
 // RemoveSession removes the session of a launch that has ended, with its pane and history. It is refused while the launch lives
 // and where a person opened other panes in it.
 func (s *Server) RemoveSession(ctx context.Context, t Target) error {
@@ -77,10 +62,4 @@ func (s *Server) RemoveSession(ctx context.Context, t Target) error {
 		refused.Shared = true
 	}
 	return err
-}
-
-// KillSession removes the session of a launch whether it lives or not, with all panes in it: for a person who asked for that.
-// Programs in it get HUP from the kernel; what ignores that lives on.
-func (s *Server) KillSession(ctx context.Context, t Target) error {
-	return s.act(ctx, t, isAnything, do("kill-session", "-t").val(t.Pane))
 }

@@ -7,9 +7,8 @@ import (
 
 // Viewer is who wants to watch a session, and from where.
 type Viewer struct {
-	Write    bool   // takes the keyboard too; else only reads
-	TakeOver bool   // sends the other viewers away
-	Tmux     string // its TMUX: which tmux it is in, if any
+	Write bool   // takes the keyboard too; else only reads
+	Tmux  string // its TMUX: which tmux it is in, if any
 }
 
 // Attach is how a viewer gets to see a session.
@@ -25,7 +24,7 @@ func (s *Server) Attach(session string, v Viewer) (Attach, error) {
 		return Attach{}, err
 	}
 	if s.isOurs(v.Tmux) {
-		readOnly := s.attachArgv(session, Viewer{TakeOver: v.TakeOver})
+		readOnly := s.attachArgv(session, Viewer{})
 		argv := append([]string{s.binary}, s.flags()...)
 		return Attach{Argv: append(argv, "detach-client", "-E", shellLine("exec", readOnly))}, nil
 	}
@@ -47,9 +46,6 @@ func (s *Server) attachArgv(session string, v Viewer) []string {
 	argv = append(argv, "attach-session")
 	if !v.Write {
 		argv = append(argv, "-r")
-	}
-	if v.TakeOver {
-		argv = append(argv, "-d")
 	}
 	return append(argv, "-t", exactly(session))
 }

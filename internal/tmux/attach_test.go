@@ -22,7 +22,6 @@ func TestAttachReadsUnlessAskedToWrite(t *testing.T) {
 	}{
 		{tmux.Viewer{}, []string{"-r", "-t"}, false},
 		{tmux.Viewer{Write: true}, []string{"-t"}, false},
-		{tmux.Viewer{TakeOver: true}, []string{"-r", "-d", "-t"}, false},
 		{tmux.Viewer{Tmux: "/tmp/tmux-0/default,12,0"}, []string{"-r", "-t"}, true},
 	} {
 		got, err := s.Attach("loop-item", tt.viewer)
@@ -63,9 +62,7 @@ func TestViewerOfARemovedSessionIsNotMoved(t *testing.T) {
 	other, _ := recorder(t, s, "other")
 	pane, _ := recorder(t, s, "item")
 	viewer := watch(t, s, pane.Session, 80, 24, tmux.Viewer{})
-	if err := s.KillSession(t.Context(), pane.Target()); err != nil {
-		t.Fatal(err)
-	}
+	person(t, s, "kill-session", "-t", pane.SessionID)
 	tmuxtest.Eventually(t, "the viewer's end", func() bool { return strings.Contains(viewer.shown(), "[exited]") })
 	if got := clients(t, s, other.Session); len(got) != 0 {
 		t.Errorf("the other session is watched by %+v", got)

@@ -99,11 +99,9 @@ func TestServerOutlivesItsLastSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := server(t, s)
-	for range 10 {
+	for range 100 {
 		pane := spawn(t, s, "item", sh("exec cat")...)
-		if err := s.KillSession(t.Context(), pane.Target()); err != nil {
-			t.Fatal(err)
-		}
+		person(t, s, "kill-session", "-t", pane.SessionID)
 		if panes, err := s.Probe(t.Context()); err != nil || len(panes) != 0 {
 			t.Fatalf("panes %v, %v, want none", panes, err)
 		}
@@ -165,7 +163,7 @@ func TestEndedServerIsAbsentAndItsIDsMeanNothing(t *testing.T) {
 		t.Fatalf("the new pane is %s, not %s: this test tests nothing", pane.ID, old.ID)
 	}
 	wantRefused(t, s.Paste(t.Context(), old.Target(), "text"), &tmux.RefusedError{Target: old.Target(), State: tmux.Foreign})
-	wantRefused(t, s.KillSession(t.Context(), old.Target()), &tmux.RefusedError{Target: old.Target(), State: tmux.Foreign})
+	wantRefused(t, s.RemoveSession(t.Context(), old.Target()), &tmux.RefusedError{Target: old.Target(), State: tmux.Foreign})
 	wantState(t, s, old.Session, old.Launch, tmux.Foreign)
 	if got := tmuxtest.Recorded(log); got != "" {
 		t.Errorf("the new launch got %q", got)
@@ -198,6 +196,59 @@ func TestStoppedServerIsUnknown(t *testing.T) {
 	}
 	if now := server(t, s); now != id {
 		t.Errorf("server %v, want %v", now, id)
+	}
+}
+
+// Somebody else is who may not open the socket: root may open any.
+func TestSocketThatMayNotBeOpenedIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.New(t)
+	pane, _ := recorder(t, s, "item")
+	o := tmux.Options{Dir: shortDir(t), Socket: s.Socket(), Environ: []string{"PATH=" + os.Getenv("PATH")}}
+	if os.Geteuid() == 0 {
+		setpriv, err := exec.LookPath("setpriv")
+		if err != nil {
+			t.Skip("nothing here runs a program as somebody else: ", err)
+		}
+		o.Binary = filepath.Join(t.TempDir(), "tmux")
+		tmuxtest.Command(t, o.Binary, "exec "+setpriv+" --reuid=65534 --regid=65534 --clear-groups "+s.Binary()+` "$@"`)
+	} else if err := os.Chmod(s.Socket(), 0); err != nil {
+		t.Fatal(err)
+	}
+	other, err := tmux.New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := other.State(t.Context(), pane.Session, pane.Launch)
+	if state != tmux.Unknown || !errors.Is(err, tmux.ErrUnknown) || !strings.Contains(err.Error(), "Permission denied") {
+		t.Errorf("%v, %v, want unknown for want of permission", state, err)
+	}
+	if _, err := other.Spawn(t.Context(), launch("next", sh("exec cat")...)); !errors.Is(err, tmux.ErrUnknown) {
+		t.Errorf("err = %v, want ErrUnknown", err)
+	}
+	if err := os.Chmod(s.Socket(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if panes, err := s.Probe(t.Context()); err != nil || len(panes) != 1 || panes[0].PID != pane.PID {
+		t.Errorf("panes %+v, %v, want the one that was there", panes, err)
+	}
+}
+
+func TestAnswersAreReadInAnyLocale(t *testing.T) {
+	t.Parallel()
+	for name, locale := range map[string][]string{
+		"none": nil, "C": {"LC_ALL=C"}, "one that is not there": {"LANG=xx_YY.UTF-8"}, "not UTF-8": {"LC_ALL=de_DE.ISO-8859-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := tmuxtest.New(t, func(o *tmux.Options) { o.Environ = append(o.Environ, locale...) })
+			pane := spawn(t, s, "item", script(t, "echo Grüße 你好; exec cat")...)
+			person(t, s, "new-session", "-d", "-s", "a|b\tÄ", "cat")
+			waitForScreen(t, s, pane, "Grüße 你好\n")
+			if got := probe(t, s, pane.Launch); got != pane {
+				t.Errorf("pane %+v, want %+v", got, pane)
+			}
+		})
 	}
 }
 
@@ -287,7 +338,7 @@ func TestServerStartsInAScopeOfItsOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bin, runtimeDir := t.TempDir(), shortDir(t)
-			command(t, filepath.Join(bin, "systemd-run"), tt.script)
+			tmuxtest.Command(t, filepath.Join(bin, "systemd-run"), tt.script)
 			listenAt(t, filepath.Join(runtimeDir, "systemd", "private"))
 			s := tmuxtest.New(t, func(o *tmux.Options) {
 				o.Environ = []string{o.Environ[0], "PATH=" + bin + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + runtimeDir}

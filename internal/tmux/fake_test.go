@@ -27,7 +27,7 @@ type fake struct {
 func newFake(t *testing.T, version, stdout, stderr string, code int) fake {
 	t.Helper()
 	dir := shortDir(t)
-	command(t, filepath.Join(dir, "tmux"), fmt.Sprintf(`if [ "$1" = -V ]; then echo "tmux %s"; exit 0; fi
+	tmuxtest.Command(t, filepath.Join(dir, "tmux"), fmt.Sprintf(`if [ "$1" = -V ]; then echo "tmux %s"; exit 0; fi
 for arg; do printf '%%s\n' "$arg" >> %[2]s/argv; done
 cat %[2]s/stdout
 cat %[2]s/stderr >&2
@@ -162,7 +162,6 @@ func TestTextFromOutsideIsNoCommand(t *testing.T) {
 		for what, err := range map[string]error{
 			"spawn":   spawnErr,
 			"respawn": f.Respawn(t.Context(), target, l.Mark, l.Argv),
-			"option":  f.SetOption(t.Context(), target, "@loop_note", text),
 		} {
 			if !errors.Is(err, loop.ErrInvalid) {
 				t.Errorf("%s with %q: err = %v, want ErrInvalid", what, text, err)
@@ -186,7 +185,7 @@ func TestTmuxMustBeThereAndNewEnough(t *testing.T) {
 		"3.1c": false, "2.9": false, "3.2": true, "3.2a": true, "3.10": true, "4.0": true, "next-3.8": true, "master": true,
 	} {
 		path := filepath.Join(dir, "tmux-"+version)
-		command(t, path, "echo tmux "+version)
+		tmuxtest.Command(t, path, "echo tmux "+version)
 		_, err := tmux.New(t.Context(), tmux.Options{Dir: "/tmp/loop", Binary: path})
 		if (err == nil) != works {
 			t.Errorf("%s: err = %v, works: want %v", version, err, works)

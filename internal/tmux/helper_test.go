@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -50,17 +49,6 @@ func script(t *testing.T, text string) []string {
 		t.Fatal(err)
 	}
 	return []string{"/bin/sh", file}
-}
-
-// command writes a program of any text of sh that can be started by its path. Nothing forks meanwhile: a child would hold the file
-// open for writing for a moment, and a file that somebody writes to can't be run.
-func command(t *testing.T, path, text string) {
-	t.Helper()
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // endAfter spawns a program that prints, and ends with 3 once its last words are seen: what a program prints right before its end

@@ -220,7 +220,7 @@ func TestAbsentSessionTakesNothingWithIt(t *testing.T) {
 	wantState(t, s, tmux.Name("a"), tmuxtest.Mark(), tmux.Absent)
 	gone := tmux.Target{Pane: "%7", Launch: tmuxtest.Mark()}
 	wantRefused(t, s.Paste(t.Context(), gone, "text"), &tmux.RefusedError{Target: gone, State: tmux.Absent})
-	wantRefused(t, s.KillSession(t.Context(), gone), &tmux.RefusedError{Target: gone, State: tmux.Absent})
+	wantRefused(t, s.RemoveSession(t.Context(), gone), &tmux.RefusedError{Target: gone, State: tmux.Absent})
 	if _, err := s.Clients(t.Context(), tmux.Name("a")); !errors.Is(err, loop.ErrNotFound) {
 		t.Errorf("clients of an absent session: err = %v, want ErrNotFound", err)
 	}

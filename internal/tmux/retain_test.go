@@ -3,6 +3,8 @@ package tmux_test
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,6 +40,48 @@ func TestTranscriptIsAllThatWasShown(t *testing.T) {
 		})
 	}
 }
+
+// The server answers one at a time, so a long history is asked for in pieces.
+func TestLongTranscriptLeavesRoomForOthers(t *testing.T) {
+	t.Parallel()
+	overhear, calls := tmuxtest.Overhear(t)
+	s := tmuxtest.New(t, overhear)
+	other, log := recorder(t, s, "other")
+	pane := spawn(t, s, "item", script(t, "seq 50000; exec cat")...)
+	waitForScreen(t, s, pane, "\n50000\n")
+	before := len(calls())
+	pasted := make(chan error, 1)
+	go func() { pasted <- s.Paste(t.Context(), other.Target(), "meanwhile") }()
+	got := transcript(t, s, pane)
+	if err := <-pasted; err != nil {
+		t.Error(err)
+	}
+	waitForRecord(t, log, len(frame("meanwhile")))
+	whole := person(t, s, "capture-pane", "-p", "-J", "-S", "-", "-t", pane.ID) + "\n"
+	if diff := cmp.Diff(whole, strings.TrimRight(got, "\n")+"\n"); diff != "" {
+		t.Errorf("transcript of %d bytes, of %d: %.500s", len(got), len(whole), diff)
+	}
+	if kept := strings.Count(got, "\n"); kept < 18000 || !strings.HasSuffix(numbers(50000), whole) {
+		t.Errorf("%d lines, want the last 18000 and more", kept)
+	}
+	slices := 0
+	for _, call := range calls()[before:] {
+		slice := slicePattern.FindStringSubmatch(call)
+		if slice == nil {
+			continue
+		}
+		slices++
+		first, _ := strconv.Atoi(slice[1])
+		if last, _ := strconv.Atoi(slice[2]); last-first >= 2000 {
+			t.Errorf("%d lines were asked for at once", last-first+1)
+		}
+	}
+	if slices < 9 {
+		t.Errorf("the history was asked for in %d pieces", slices)
+	}
+}
+
+var slicePattern = regexp.MustCompile(`capture-pane -p -J -S (-\d+) -E (-\d+) `)
 
 func TestTranscriptOverTheLimitKeepsTheEnd(t *testing.T) {
 	t.Parallel()
@@ -162,26 +206,4 @@ func TestOnlyEndedSessionsAreRemoved(t *testing.T) {
 	wantState(t, s, dead.Session, dead.Launch, tmux.Absent)
 	wantState(t, s, shared.Session, shared.Launch, tmux.Dead)
 	wantState(t, s, live.Session, live.Launch, tmux.Live)
-	for _, pane := range []tmux.Pane{live, shared} {
-		if err := s.KillSession(t.Context(), pane.Target()); err != nil {
-			t.Error(err)
-		}
-	}
-	if panes, err := s.Probe(t.Context()); err != nil || len(panes) != 0 {
-		t.Errorf("panes %+v, %v, want none", panes, err)
-	}
-}
-
-func TestOptionIsSetOnItsLaunchOnly(t *testing.T) {
-	t.Parallel()
-	s := tmuxtest.New(t)
-	pane, _ := recorder(t, s, "item")
-	stranger := tmux.Target{Pane: pane.ID, Launch: tmuxtest.Mark()}
-	wantRefused(t, s.SetOption(t.Context(), stranger, "@loop_note", "theirs"), &tmux.RefusedError{Target: stranger, State: tmux.Foreign})
-	if err := s.SetOption(t.Context(), pane.Target(), "@loop_note", "-ours, 1"); err != nil {
-		t.Fatal(err)
-	}
-	if got := person(t, s, "show-options", "-pqv", "-t", pane.ID, "@loop_note"); got != "-ours, 1" {
-		t.Errorf("the note is %q", got)
-	}
 }

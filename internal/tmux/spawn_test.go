@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -50,6 +51,26 @@ func TestNamesAreValidAndNeverShared(t *testing.T) {
 	})
 }
 
+func TestNamesAreKeptAsTheyAreGiven(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.New(t)
+	var want []string
+	for _, slug := range []string{"foo.js", "foo_js", "a:b", "é", "", strings.Repeat("a", 300)} {
+		l := launch("key", sh("exec cat")...)
+		l.Session = tmux.Name(slug)
+		if _, err := s.Spawn(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, l.Session)
+	}
+	slices.Sort(want)
+	got := strings.Split(person(t, s, "list-sessions", "-F", "#{session_name}"), "\n")
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSessionIsAsItWasAskedFor(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.New(t)
@@ -72,10 +93,13 @@ func TestSessionIsAsItWasAskedFor(t *testing.T) {
 func TestProgramThatEndsAtOnceIsKept(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.New(t)
-	for i := range 10 {
-		pane := waitForDeath(t, s, spawn(t, s, fmt.Sprint("item-", i), sh("exit 3")...))
-		if want := (proc.Exit{Code: 3}); pane.Exit != want {
-			t.Errorf("exit %+v, want %+v", pane.Exit, want)
+	var panes []tmux.Pane
+	for i := range 60 {
+		panes = append(panes, spawn(t, s, fmt.Sprint("item-", i), sh("exit 3")...))
+	}
+	for _, pane := range panes {
+		if got, want := waitForDeath(t, s, pane).Exit, (proc.Exit{Code: 3}); got != want {
+			t.Errorf("exit %+v, want %+v", got, want)
 		}
 	}
 }
@@ -197,13 +221,14 @@ func TestOddPanesAreSeenAsTheyAre(t *testing.T) {
 
 func TestManySessionsAreOneQuestion(t *testing.T) {
 	t.Parallel()
-	s := tmuxtest.New(t)
+	overhear, calls := tmuxtest.Overhear(t)
+	s := tmuxtest.New(t, overhear)
 	if err := s.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	script := filepath.Join(t.TempDir(), "sessions")
 	var lines strings.Builder
-	for i := range 100 {
+	for i := range 200 {
 		lines.WriteString("new-session -d -s many-" + strconv.Itoa(i) + " ''\n")
 	}
 	if err := os.WriteFile(script, []byte(lines.String()), 0o600); err != nil {
@@ -211,9 +236,13 @@ func TestManySessionsAreOneQuestion(t *testing.T) {
 	}
 	person(t, s, "source-file", script)
 	pane := spawn(t, s, "item", sh("exec cat")...)
+	before := len(calls())
 	panes, err := s.Probe(t.Context())
-	if err != nil || len(panes) != 101 {
-		t.Errorf("%d panes, %v, want 101", len(panes), err)
+	if err != nil || len(panes) != 201 {
+		t.Errorf("%d panes, %v, want 201", len(panes), err)
+	}
+	if asked := calls()[before:]; len(asked) != 1 {
+		t.Errorf("tmux was asked %d times: %q", len(asked), asked)
 	}
 	if got := panes.State(pane.Session, pane.Launch); got != tmux.Live {
 		t.Errorf("the launch among them is %v", got)

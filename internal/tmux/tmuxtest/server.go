@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,6 +49,38 @@ func New(t testing.TB, edits ...func(*tmux.Options)) *tmux.Server {
 	return s
 }
 
+// Command writes a program of sh that can be started by its path. Nothing forks meanwhile: a child would hold the file open for
+// writing for a moment, and a file that somebody writes to can't be run.
+func Command(t testing.TB, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Overhear has a new server's tmux write down how it is called. Calls returns the arguments of each call so far, joined by spaces.
+func Overhear(t testing.TB) (edit func(*tmux.Options), calls func() []string) {
+	t.Helper()
+	dir := t.TempDir()
+	log := filepath.Join(dir, "calls")
+	Command(t, filepath.Join(dir, "tmux"), `echo "$*" >> '`+log+`'
+PATH=${PATH#*:}
+exec tmux "$@"`)
+	edit = func(o *tmux.Options) {
+		for i, entry := range o.Environ {
+			if path, found := strings.CutPrefix(entry, "PATH="); found {
+				o.Environ[i] = "PATH=" + dir + ":" + path
+			}
+		}
+	}
+	return edit, func() []string {
+		text, _ := os.ReadFile(log)
+		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	}
+}
+
 // Mark returns a new launch's mark.
 func Mark() string {
 	mark := make([]byte, 16)
@@ -54,10 +88,10 @@ func Mark() string {
 	return hex.EncodeToString(mark)
 }
 
-// Eventually waits until done says yes, and fails the test, saying what never came, when it has not within half a minute.
+// Eventually waits until done says yes, and fails the test, saying what never came, when it has not within two minutes.
 func Eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if done() {
 			return
 		}
