@@ -51,5 +51,6 @@
 //	sys/filewatch   tells when a file may have changed
 //	sys/build       says what the program was built from
 //
+// What harnesses call loopctl by, and how that gets into their settings, is in hooks, at the root.
 // Whole-program tests are in e2e. imports_test.go says who may import whom.
 package internal

@@ -36,6 +36,10 @@ var rooms = []struct {
 		"an agent's command line does not depend on where it runs: hosting is runner's",
 	},
 	{
+		"hooks", "loop sys/atomicfile",
+		"what is put into the settings of harnesses depends on nothing that runs",
+	},
+	{
 		"runner", "loop harness tmux sys/*",
 		"a runner hosts agents: which event goes to which session is dispatch's",
 	},
@@ -48,11 +52,11 @@ var rooms = []struct {
 		"a service translates: what it does belongs in the store or in dispatch",
 	},
 	{
-		"cli", "loop proto/loop/v1 config harness sys/*",
+		"cli", "loop proto/loop/v1 hooks config harness sys/*",
 		"of a running daemon cli can do nothing that the API cannot: ask loopd over the socket",
 	},
 	{
-		"app", "loop proto/loop/v1 config github prompt route eventlog inbox item session webhook harness runner tmux " +
+		"app", "loop proto/loop/v1 hooks config github prompt route eventlog inbox item session webhook harness runner tmux " +
 			"dispatch api sys/*",
 		"app joins all that loopd is made of: cli is loopctl, and what only tests use stays out of the program",
 	},

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/loop-daemon/loop/hooks"
 	"github.com/loop-daemon/loop/internal/api"
-	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/sys/atomicfile"
@@ -83,7 +83,11 @@ func (d *daemon) hookSettings() (map[string]string, error) {
 	}
 	defer func() { _ = root.Close() }()
 	const file = "claude.json"
-	text := harness.HookSettings(d.env.Client)
+	fragment, err := hooks.For("claude", d.env.Client, false)
+	if err != nil {
+		return nil, err
+	}
+	text := fragment.Text()
 	if old, err := root.ReadFile(file); err != nil || !bytes.Equal(old, text) {
 		if err := atomicfile.Write(root, file, text, 0o600); err != nil {
 			return nil, err

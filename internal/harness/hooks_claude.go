@@ -2,7 +2,6 @@ package harness
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/loop-daemon/loop/internal/loop"
 )
@@ -80,57 +79,4 @@ func claudeEvent(told claudeHook) loop.HookEvent {
 // unattended reports whether the harness runs without a terminal.
 func unattended(getenv func(string) string) bool {
 	return getenv("CLAUDE_CODE_SESSION_ATTENDED") == "0" || getenv("CLAUDE_CODE_ENTRYPOINT") == "sdk-cli"
-}
-
-// How long Claude Code lets a hook of ours go on, in seconds.
-const (
-	hookSeconds = 5
-	wakeSeconds = 24 * 60 * 60
-)
-
-// claudeCommand is a hook in Claude Code's settings.
-type claudeCommand struct {
-	Type        string `json:"type"`
-	Command     string `json:"command"`
-	Timeout     int    `json:"timeout"`
-	AsyncRewake bool   `json:"asyncRewake,omitempty"`   // it runs beside the conversation, and wakes it when it exits with 2
-	Summary     string `json:"rewakeSummary,omitempty"` // what the person then reads
-	Message     string `json:"rewakeMessage,omitempty"` // what stands before the text, where it would else read like an error
-}
-
-type claudeMatcher struct {
-	Hooks []claudeCommand `json:"hooks"`
-}
-
-// HookSettings returns the settings with which Claude Code calls loopctl, an absolute path, from its hooks: to tell what the
-// conversation does, and to wait for something to wake it with. They are for the --settings of sessions that Loop starts, and
-// are added to the user's own.
-func HookSettings(loopctl string) []byte {
-	call := "exec " + shellQuoted(loopctl) + " hook claude"
-	tell := claudeCommand{Type: "command", Command: call, Timeout: hookSeconds}
-	wake := claudeCommand{
-		Type: "command", Command: call + " wait", Timeout: wakeSeconds, AsyncRewake: true,
-		Summary: "Loop brings news for this session", Message: "Loop brings this from outside of the terminal",
-	}
-	hooks := map[string][]claudeMatcher{}
-	for _, event := range []string{
-		"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "PermissionRequest", "Notification", "SessionEnd",
-	} {
-		commands := []claudeCommand{tell}
-		if event == "SessionStart" || event == "Stop" {
-			commands = append(commands, wake)
-		}
-		hooks[event] = []claudeMatcher{{commands}}
-	}
-	settings, err := json.MarshalIndent(map[string]any{"hooks": hooks}, "", "  ")
-	if err != nil {
-		panic(err) // strings and numbers alone
-	}
-	return append(settings, '\n')
-}
-
-// shellQuoted is a path as one word of a shell. Claude Code runs a hook's command by sh; the form without a shell is not in
-// all its versions, and those without would call loopctl with no arguments.
-func shellQuoted(path string) string {
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -1,9 +1,7 @@
 package harness_test
 
 import (
-	stdjson "encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/loop"
-	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
 var hookedAt = time.Date(2026, 7, 2, 10, 0, 0, 0, time.UTC)
@@ -147,46 +144,4 @@ func FuzzReadHook(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestHookSettings holds that the settings call loopctl as it is to be called, by the very shell that Claude Code uses.
-func TestHookSettings(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	loopctl := filepath.Join(dir, "it's a $(folder)", "loopctl")
-	if err := os.Mkdir(filepath.Dir(loopctl), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(loopctl, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	var settings struct {
-		Hooks map[string][]struct{ Hooks []map[string]any }
-	}
-	if err := stdjson.Unmarshal(harness.HookSettings(loopctl), &settings); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for event, matchers := range settings.Hooks {
-		for _, hook := range matchers[0].Hooks {
-			res, err := proc.Run(t.Context(), proc.Cmd{Path: "/bin/sh", Args: []string{"-c", hook["command"].(string)}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			call := strings.TrimSpace(string(res.Stdout))
-			if async := hook["asyncRewake"] == true; async != strings.HasSuffix(call, " wait") || hook["type"] != "command" ||
-				async != (hook["timeout"].(float64) > 5) {
-				t.Errorf("%s: %v calls %q", event, hook, call)
-			}
-			got[event] += call + ";"
-		}
-	}
-	const tell, wait = "hook claude;", "hook claude wait;"
-	want := map[string]string{
-		"SessionStart": tell + wait, "UserPromptSubmit": tell, "Stop": tell + wait, "StopFailure": tell, "PermissionRequest": tell,
-		"Notification": tell, "SessionEnd": tell,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
 }
