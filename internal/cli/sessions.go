@@ -294,7 +294,7 @@ func reportClose(out *printer, answer *loopv1.CloseResponse, item loop.WorkItem,
 	if answer.GetRetained() != "" {
 		harness += ", its terminal stays to be read (loopctl attach " + item.Ref() + ")"
 	}
-	return out.line("closed %s: %s, %s dropped", item, harness, number(answer.GetDropped(), "queued delivery", "queued deliveries"))
+	return out.line("closed %s: %s, %s dropped", item, harness, number(answer.GetDropped(), "delivery", "deliveries"))
 }
 
 type pauseSession struct{ itemArg }
@@ -320,7 +320,7 @@ func (s pauseSession) Run(ctx context.Context, c *client, out *printer) error {
 	if answer.GetRunEnded() {
 		run = "its running turn was ended"
 	}
-	return out.line("paused %s: %s, %s dropped", item, run, number(answer.GetDropped(), "queued delivery", "queued deliveries"))
+	return out.line("paused %s: %s, %s dropped", item, run, number(answer.GetDropped(), "delivery", "deliveries"))
 }
 
 type resumeSession struct{ itemArg }

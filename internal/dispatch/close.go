@@ -138,10 +138,11 @@ func (d *Dispatcher) closeOne(ctx context.Context, del loop.Delivery, c loop.Clo
 	} else if res.Dropped, err = d.dropQueued(ctx, c.Item, del.Seq, drop); err != nil {
 		return CloseResult{}, err
 	}
-	ended, err := d.endRun(ctx, c.Item, drop, d.Settings().CloseSettle)
+	ended, dropped, err := d.endRun(ctx, c.Item, drop, d.Settings().CloseSettle)
 	if err != nil {
 		return CloseResult{}, err
 	}
+	res.Dropped += dropped
 	if !open && ended.Found { // a start was on its way: its record came after the first look
 		if res.Session, open, err = d.closeRecord(ctx, del, c); err != nil {
 			return CloseResult{}, err
@@ -229,33 +230,35 @@ func (d *Dispatcher) closed(id loop.DeliveryID, res CloseResult) {
 }
 
 // endRun ends the run that is going on for an item, after giving it time to end by itself, and returns when its outcome
-// is written. Its deliveries are dropped with the reason, or put back when that is "".
-func (d *Dispatcher) endRun(ctx context.Context, w loop.WorkItem, drop string, settle time.Duration) (loop.Termination, error) {
+// is written. Its deliveries are dropped with the reason, which it counts, or put back when that is "".
+func (d *Dispatcher) endRun(ctx context.Context, w loop.WorkItem, drop string, settle time.Duration) (all loop.Termination, dropped int, err error) {
 	d.mu.Lock()
 	l := d.lanes[w.Key()]
 	if l == nil || l.run == "" {
 		d.mu.Unlock()
-		return loop.Termination{}, nil
+		return all, 0, nil
 	}
 	run, ended := l.run, l.ended
 	d.mu.Unlock()
 	if await(ctx, ended, settle) {
-		return loop.Termination{}, ctx.Err()
+		return all, 0, ctx.Err()
 	}
+	end := &ending{drop: drop}
 	d.mu.Lock()
 	if l.run == run {
-		l.end = &ending{drop: drop}
+		l.end = end
 	}
 	d.mu.Unlock()
-	var all loop.Termination
 	for {
 		t, err := d.Runner.Terminate(ctx, run)
 		if err != nil {
-			return all, fmt.Errorf("end run %s of %s: %w", run, w, err)
+			return all, 0, fmt.Errorf("end run %s of %s: %w", run, w, err)
 		}
 		all.Found, all.Killed = all.Found || t.Found, all.Killed || t.Killed
 		if await(ctx, ended, time.Second) {
-			return all, ctx.Err()
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return all, end.dropped, ctx.Err()
 		}
 	}
 }

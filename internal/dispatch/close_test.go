@@ -101,7 +101,7 @@ func TestCloseByHandWaitsForTheHarness(t *testing.T) {
 		h.comment(15, nth(2))
 		res, err := h.d.Close(t.Context(), shop15, loop.TerminalAsConfigured, true)
 		h.must(err)
-		if !res.HarnessEnded || res.Dropped != 1 || res.Session.CloseReason != loop.CloseManual {
+		if !res.HarnessEnded || res.Dropped != 2 || res.Session.CloseReason != loop.CloseManual {
 			t.Errorf("close says %+v", res)
 		}
 		h.idle()
@@ -179,7 +179,7 @@ func TestPauseEndsTheTurnAndResumeSaysWhatWasMissed(t *testing.T) {
 		queued := h.comment(15, nth(2))
 		res, err := h.d.Pause(t.Context(), shop15)
 		h.must(err)
-		if !res.RunEnded || res.Dropped != 1 {
+		if !res.RunEnded || res.Dropped != 2 {
 			t.Errorf("pause says %+v", res)
 		}
 		h.is(turn, loop.StateDropped, loop.DropSessionPaused)

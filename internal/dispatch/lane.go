@@ -43,7 +43,8 @@ type lane struct {
 
 // ending says why a run is being ended, and so what becomes of its deliveries.
 type ending struct {
-	drop string // the reason they are dropped for; "" puts them back, uncounted
+	drop    string // the reason they are dropped for; "" puts them back, uncounted
+	dropped int    // how many were; set when the run has ended
 }
 
 // move says what the worker of a lane does next.

@@ -22,14 +22,14 @@ type CloseResult struct {
 	Delivery     loop.DeliveryID // the delivery that carries the close
 	HarnessEnded bool            // a harness process was running and was ended
 	Killed       bool            // SIGKILL was needed for it
-	Dropped      int             // queued deliveries that were dropped
+	Dropped      int             // deliveries that were dropped: queued, or handed over and not answered
 	Retained     string          // the terminal that stays as a record to read; "" where there is none
 }
 
 // PauseResult says what a pause did.
 type PauseResult struct {
 	Session  loop.Session // after it
-	Dropped  int          // queued deliveries that were dropped
+	Dropped  int          // deliveries that were dropped: queued, or handed over and not answered
 	RunEnded bool         // a running turn was ended
 }
 

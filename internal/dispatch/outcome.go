@@ -36,6 +36,11 @@ func (d *Dispatcher) finish(ctx context.Context, l *lane, t trip, out loop.Outco
 	}
 	d.step("recorded")
 	d.tell(ctx, t, out, fates)
+	d.mu.Lock()
+	if l.end != nil {
+		l.end.dropped = dropped(fates)
+	}
+	d.mu.Unlock()
 	d.vacate(l, open(fates))
 }
 
@@ -54,6 +59,16 @@ func open(fates []fate) []*job {
 		}
 	}
 	return jobs
+}
+
+// dropped counts the deliveries that are dropped.
+func dropped(fates []fate) (n int) {
+	for _, f := range fates {
+		if f.to.State == loop.StateDropped {
+			n++
+		}
+	}
+	return n
 }
 
 // fates says what becomes of the deliveries of a run.

@@ -126,10 +126,11 @@ func (d *Dispatcher) Pause(ctx context.Context, w loop.WorkItem) (PauseResult, e
 	if res.Dropped, err = d.pauseRecord(ctx, s, ""); err != nil {
 		return PauseResult{}, err
 	}
-	ended, err := d.endRun(ctx, s.WorkItem, loop.DropSessionPaused, 0)
+	ended, dropped, err := d.endRun(ctx, s.WorkItem, loop.DropSessionPaused, 0)
 	if err != nil {
 		return PauseResult{}, err
 	}
+	res.Dropped += dropped
 	host, err := d.Runner.End(ctx, s, loop.Wish{OnlyBusy: !ended.Found, Terminal: loop.TerminalKeep})
 	if err != nil {
 		return PauseResult{}, err

@@ -1061,7 +1061,7 @@ type CloseResponse struct {
 	HarnessEnded bool `protobuf:"varint,3,opt,name=harness_ended,json=harnessEnded,proto3" json:"harness_ended,omitempty"`
 	// Whether SIGKILL was needed for it.
 	Killed bool `protobuf:"varint,4,opt,name=killed,proto3" json:"killed,omitempty"`
-	// How many queued deliveries were dropped.
+	// How many deliveries were dropped: queued, or handed over and not answered.
 	Dropped int32 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	// The tmux session that stays as a record to read; empty where there is none.
 	Retained      string `protobuf:"bytes,6,opt,name=retained,proto3" json:"retained,omitempty"`
@@ -1192,7 +1192,7 @@ type PauseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session after it.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	// How many queued deliveries were dropped.
+	// How many deliveries were dropped: queued, or handed over and not answered.
 	Dropped int32 `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	// Whether a running turn was ended.
 	RunEnded      bool `protobuf:"varint,3,opt,name=run_ended,json=runEnded,proto3" json:"run_ended,omitempty"`
