@@ -27,7 +27,7 @@
 //
 // The outside world
 //
-//	github       payloads and signatures of GitHub's webhooks
+//	github       payloads and signature of GitHub's webhooks; a client of its API, with ETags and limits
 //	tmux         one private tmux server: sessions, panes, pastes, transcripts
 //
 // What people touch

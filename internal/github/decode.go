@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/loop-daemon/loop/internal/loop"
 )
@@ -20,7 +19,7 @@ func Decode(d loop.Delivery) (loop.Event, error) {
 		return loop.Event{}, fmt.Errorf("decode delivery %s: event type %q is not known: %w", d.ID, d.Kind, loop.ErrInvalid)
 	}
 	var body object[payload]
-	if err := json.Unmarshal(d.Body, &body, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+	if err := json.Unmarshal(d.Body, &body, lenient()); err != nil {
 		return loop.Event{}, fmt.Errorf("decode delivery %s: %w: %w", d.ID, loop.ErrInvalid, err)
 	}
 	if !body.ok {

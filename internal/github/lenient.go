@@ -8,6 +8,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// lenient is how what GitHub sends is read: texts in it are what strangers typed.
+func lenient() json.Options {
+	return json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 // The types below read a JSON value of their own shape and step over one of any other, so that one odd field costs
 // nothing but itself.
 
