@@ -301,6 +301,9 @@ func (a *account) state(d loop.Delivery) {
 		line += " (" + d.Reason + ")"
 	}
 	m := meanings[d.Reason]
+	if d.State == loop.StateQueued && d.Decision == loop.Close {
+		m.why = "what it ends is being ended; a turn that runs gets its time first (routing.close_settle_seconds)"
+	}
 	if m.why != "" {
 		line += ": " + m.why
 	}

@@ -42,6 +42,8 @@ var meanings = map[string]meaning{
 	loop.WaitHarness: {"its harness as a whole cannot work now; it waits uncounted until that is over", "loopctl status says what the harness is waiting for"},
 	loop.WaitRun:     {"a run from before loopd was restarted is still alive; its answer will count", ""},
 
+	loop.WaitEnding: {"what it ends could not be ended yet; that is tried again until it is", "mend what the last error says; the close then goes on by itself"},
+
 	loop.WaitBusy:        {"the conversation is live in a terminal and a turn runs there; what gathers is handed over when that ends", ""},
 	loop.WaitDialog:      {"the agent asks a person for something in its terminal, and nothing is typed into that", "to see and answer it: loopctl attach {ref} --write"},
 	loop.WaitDraft:       {"somebody is writing in the agent's terminal, and nothing is typed beside that", "send the text that stands there, or take it back"},

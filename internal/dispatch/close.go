@@ -98,8 +98,28 @@ func (d *Dispatcher) closing(ctx context.Context, del loop.Delivery) {
 			return
 		}
 		d.Logger.Warn("a close is not finished and is tried again", "delivery", del.ID, "item", del.Item.Ref(), "err", err)
+		del = d.putOff(ctx, del, err)
 		sleep(ctx, time.Now().Add(wait))
 	}
+}
+
+// putOff writes what keeps a close from being finished, and tells it where that is news.
+func (d *Dispatcher) putOff(ctx context.Context, del loop.Delivery, why error) loop.Delivery {
+	to := inbox.Transition{State: loop.StateWaiting, Reason: loop.WaitEnding, Attempts: del.Attempts, Error: loop.Plain(why)}
+	if del.State == to.State && del.Error == to.Error {
+		return del
+	}
+	err := d.Journal.Write(ctx, func(tx *journal.Tx) error { return d.Inbox.Move(tx, del.ID, to) })
+	if err != nil {
+		d.trouble(ctx, "cannot write what a close waits for", err)
+		return del
+	}
+	d.Log.Log(ctx, loop.LogEvent{
+		Type: loop.LogSessionWaiting, Item: del.Item, Delivery: del.ID, Message: "the close of " + del.Item.Ref() + " waits: " + to.Error,
+		Fields: map[string]string{"reason": to.Reason},
+	})
+	del.State, del.Reason, del.Error = to.State, to.Reason, to.Error
+	return del
 }
 
 // closeAll ends the sessions of all closures of a delivery, then the delivery.

@@ -51,7 +51,7 @@ func TestACloseWaitsForAnUnreadableSession(t *testing.T) {
 		mend := h.breakFile()
 		id := h.arrive("issues", closed(15, time.Now()))
 		time.Sleep(time.Hour)
-		h.is(id, loop.StateQueued, "")
+		h.is(id, loop.StateWaiting, loop.WaitEnding)
 		mend()
 		time.Sleep(5 * time.Minute)
 		h.is(id, loop.StateDone, "")

@@ -63,6 +63,7 @@ const (
 	WaitBackoff = "backoff" // after a failed try, until it is due
 	WaitHarness = "harness-held"
 	WaitRun     = "run-found" // a run from before a restart is still alive
+	WaitEnding  = "ending"    // of a close: what it ends could not be ended yet
 
 	// Of a conversation that is live in a terminal.
 	WaitBusy        = "busy"          // a turn runs
