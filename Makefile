@@ -62,7 +62,7 @@ e2e-codex: $(CODEX) need-go need-cc ## run the tests with the real Codex, from n
 	LOOP_CODEX=$(CODEX) $(GO) test -race -count=1 -timeout 15m -parallel 2 -run '^TestRealCodex' ./internal/harness
 
 fuzz: need-go ## give each fuzz target FUZZTIME (10s)
-	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal | sed 's/:func /:/' | sort | \
+	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal hooks | sed 's/:func /:/' | sort | \
 	while IFS=: read -r file name; do \
 		echo "fuzz $$name in $$(dirname "$$file")"; \
 		$(GO) test -run='^$$' -fuzz="^$$name\$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \

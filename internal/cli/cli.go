@@ -23,19 +23,20 @@ import (
 type commands struct {
 	globals `group:"Flags of every command:"`
 
-	Sessions   sessions   `cmd:"" help:"The conversations that work on work items."`
-	Deliveries deliveries `cmd:"" help:"What arrived, and what became of it."`
-	Explain    explain    `cmd:"" help:"Say why a delivery, or the deliveries of a work item, ended as they did."`
-	Events     events     `cmd:"" help:"Show the event log, and follow it."`
-	Attach     attach     `cmd:"" help:"Look into the terminal of a session."`
-	Logs       logs       `cmd:"" help:"Show what went into and came out of a session's runs."`
-	Send       send       `cmd:"" help:"Say something to a session."`
-	Status     status     `cmd:"" help:"Say how loopd is."`
-	Reload     reload     `cmd:"" help:"Have loopd read its configuration again."`
-	Simulate   simulate   `cmd:"" help:"Have loopd sign a sample delivery and post it to its own receiver."`
-	Hook       hook       `cmd:"" help:"For the hooks of harnesses: tell loopd what a conversation does, or wait for it."`
-	Config     configs    `cmd:"" help:"Check and show the configuration. No daemon is needed."`
-	Version    version    `cmd:"" help:"Print the build. No daemon is needed."`
+	Sessions   sessions     `cmd:"" help:"The conversations that work on work items."`
+	Deliveries deliveries   `cmd:"" help:"What arrived, and what became of it."`
+	Explain    explain      `cmd:"" help:"Say why a delivery, or the deliveries of a work item, ended as they did."`
+	Events     events       `cmd:"" help:"Show the event log, and follow it."`
+	Attach     attach       `cmd:"" help:"Look into the terminal of a session."`
+	Logs       logs         `cmd:"" help:"Show what went into and came out of a session's runs."`
+	Send       send         `cmd:"" help:"Say something to a session."`
+	Status     status       `cmd:"" help:"Say how loopd is."`
+	Reload     reload       `cmd:"" help:"Have loopd read its configuration again."`
+	Simulate   simulate     `cmd:"" help:"Have loopd sign a sample delivery and post it to its own receiver."`
+	Hook       hook         `cmd:"" help:"For the hooks of harnesses: tell loopd what a conversation does, or wait for it."`
+	Hooks      hookSettings `cmd:"" help:"Have harnesses tell loopd what your sessions do. No daemon is needed."`
+	Config     configs      `cmd:"" help:"Check and show the configuration. No daemon is needed."`
+	Version    version      `cmd:"" help:"Print the build. No daemon is needed."`
 }
 
 // globals are the flags that every command takes.
