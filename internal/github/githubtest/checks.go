@@ -30,45 +30,57 @@ type Pull struct {
 
 // WorkflowRun returns the payload of a workflow_run event. Its sender is whoever pushed.
 func WorkflowRun(action string, c Check, options ...Option) []byte {
-	c = c.orDefault()
+	return c.write(action, "workflow_run", c.orDefault().workflowRun(action), options)
+}
+
+func (c Check) workflowRun(action string) map[string]any {
 	run := c.json(action)
 	run["run_attempt"], run["display_title"], run["event"] = c.Attempt, c.Summary, "pull_request"
 	run["html_url"] = c.Repo.page() + "/actions/runs/" + strconv.FormatInt(c.ID, 10)
 	run["head_repository"] = c.headRepo().json()
-	return c.write(action, "workflow_run", run, options)
+	return run
 }
 
 // CheckRun returns the payload of a check_run event.
 func CheckRun(action string, c Check, options ...Option) []byte {
-	c = c.orDefault()
+	return c.write(action, "check_run", c.orDefault().checkRun(action), options)
+}
+
+func (c Check) checkRun(action string) map[string]any {
 	run := c.json(action)
 	run["check_suite"] = map[string]any{"id": c.ID + 1, "head_branch": run["head_branch"], "head_sha": c.SHA}
 	delete(run, "head_branch")
 	run["app"] = map[string]any{"id": 1, "slug": c.App, "name": c.App}
 	run["output"] = map[string]any{"title": nil, "summary": c.Summary, "text": nil}
 	run["html_url"] = c.Repo.page() + "/runs/" + strconv.FormatInt(c.ID, 10)
-	return c.write(action, "check_run", run, options)
+	return run
 }
 
 // CheckSuite returns the payload of a check_suite event.
 func CheckSuite(action string, c Check, options ...Option) []byte {
-	c = c.orDefault()
+	return c.write(action, "check_suite", c.orDefault().checkSuite(action), options)
+}
+
+func (c Check) checkSuite(action string) map[string]any {
 	suite := c.json(action)
 	delete(suite, "name")
 	suite["app"] = map[string]any{"id": 1, "slug": c.App, "name": c.Name}
-	return c.write(action, "check_suite", suite, options)
+	return suite
 }
 
 // Status returns the payload of a status event.
 func Status(c Check, options ...Option) []byte {
-	c = c.orDefault()
-	return write(map[string]any{
+	return write(c.orDefault().status(), options...)
+}
+
+func (c Check) status() map[string]any {
+	return map[string]any{
 		"id": c.ID, "sha": c.SHA, "state": c.Conclusion, "context": c.Name, "description": c.Summary,
 		"target_url": "https://ci.example.com/" + strconv.FormatInt(c.ID, 10), "name": c.Repo.Owner + "/" + c.Repo.Name,
 		"branches":   []any{map[string]any{"name": c.Branch, "commit": map[string]any{"sha": c.SHA}}},
 		"commit":     map[string]any{"sha": c.SHA, "html_url": c.Repo.page() + "/commit/" + c.SHA},
 		"created_at": stamp(c.At), "updated_at": stamp(c.At), "repository": c.Repo.json(), "sender": user("octocat"),
-	}, options...)
+	}
 }
 
 func (c Check) orDefault() Check {

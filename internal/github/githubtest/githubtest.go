@@ -1,5 +1,6 @@
-// Package githubtest makes webhook deliveries in GitHub's shape, for tests and the demonstration: what a payload does not
-// need to say is filled in, and With breaks what a test wants broken. Everything is deterministic.
+// Package githubtest is GitHub for tests and the demonstration. Payloads of webhooks can be made one by one, in GitHub's shape:
+// what a payload does not need to say is filled in, and With breaks what a test wants broken. A Server is a whole GitHub, whose
+// API and webhooks speak of the same state in the same words. Everything is deterministic.
 package githubtest
 
 import (

@@ -15,7 +15,13 @@ type Item struct {
 	Author string // default "octocat"
 	Labels []string
 	Closed bool
-	At     time.Time // when it last changed or was closed; default Epoch
+	Reason string    // of a closed issue: completed or not_planned
+	Locked bool      // only collaborators may comment
+	At     time.Time // when it last changed; default Epoch
+
+	Opened   time.Time // default Epoch
+	ClosedAt time.Time // default At
+	Replies  int       // how many conversation comments it has
 
 	// Of a pull request.
 	Head     string // branch; default "topic"
@@ -34,6 +40,12 @@ type Comment struct {
 	Path   string // default of an inline one: main.go
 	Line   int
 	At     time.Time
+	Edited time.Time // default At
+
+	// Of an inline comment.
+	SHA     string // the commit that it stands on
+	Review  int64  // the review that it came with
+	ReplyTo int64  // the inline comment that it answers
 }
 
 // Review is a pull request review.
@@ -42,6 +54,7 @@ type Review struct {
 	State  string // default "commented"
 	Body   string
 	Author string // default: who does the action
+	SHA    string // the commit that was looked at
 	At     time.Time
 }
 
@@ -104,6 +117,9 @@ func (it Item) orDefault() Item {
 	if it.Author == "" {
 		it.Author = "octocat"
 	}
+	if it.ClosedAt.IsZero() {
+		it.ClosedAt = it.At
+	}
 	if it.Head == "" {
 		it.Head = "topic"
 	}
@@ -129,14 +145,14 @@ func (it Item) issue() map[string]any {
 	}
 	out := map[string]any{
 		"id": 5000 + it.Number, "number": it.Number, "title": it.Title, "body": nil, "user": user(it.Author),
-		"labels": labels, "state": "open", "locked": false, "comments": 0, "html_url": it.page(),
-		"created_at": stamp(Epoch), "updated_at": stamp(it.At), "closed_at": nil,
+		"labels": labels, "state": "open", "locked": it.Locked, "comments": it.Replies, "html_url": it.page(),
+		"created_at": stamp(it.Opened), "updated_at": stamp(it.At), "closed_at": nil, "state_reason": orNull(it.Reason),
 	}
 	if it.Body != "" {
 		out["body"] = it.Body
 	}
 	if it.Closed || it.Merged {
-		out["state"], out["closed_at"] = "closed", stamp(it.At)
+		out["state"], out["closed_at"] = "closed", stamp(it.ClosedAt)
 	}
 	if it.PR {
 		out["pull_request"] = map[string]any{"html_url": it.page(), "merged_at": it.mergedAt()}
@@ -146,7 +162,7 @@ func (it Item) issue() map[string]any {
 
 func (it Item) mergedAt() any {
 	if it.Merged {
-		return stamp(it.At)
+		return stamp(it.orDefault().ClosedAt)
 	}
 	return nil
 }
@@ -156,6 +172,8 @@ func (it Item) pull() map[string]any {
 	it.PR = true
 	out := it.issue()
 	delete(out, "pull_request")
+	delete(out, "state_reason")
+	out["id"] = 6000 + it.Number
 	out["merged"], out["merged_at"], out["draft"] = it.Merged, it.mergedAt(), it.Draft
 	head := it.Repo.orDefault()
 	if it.Fork != "" {
@@ -177,13 +195,20 @@ func (c Comment) json(sender string, it Item) map[string]any {
 	if c.Author == "" {
 		c.Author = sender
 	}
+	if c.Edited.IsZero() {
+		c.Edited = c.At
+	}
 	out := map[string]any{
-		"id": c.ID, "body": c.Body, "user": user(c.Author), "created_at": stamp(c.At), "updated_at": stamp(c.At),
+		"id": c.ID, "body": c.Body, "user": user(c.Author), "created_at": stamp(c.At), "updated_at": stamp(c.Edited),
 		"author_association": "NONE", "html_url": it.page() + "#issuecomment-" + strconv.FormatInt(c.ID, 10),
 	}
 	if c.Path != "" {
 		out["html_url"] = it.page() + "#discussion_r" + strconv.FormatInt(c.ID, 10)
 		out["path"], out["line"], out["diff_hunk"] = c.Path, any(nil), "@@ -1 +1 @@"
+		out["commit_id"], out["pull_request_review_id"] = orNull(c.SHA), c.Review
+		if c.ReplyTo != 0 {
+			out["in_reply_to_id"] = c.ReplyTo
+		}
 		if c.Line != 0 {
 			out["line"] = c.Line
 		}
@@ -204,10 +229,18 @@ func (r Review) json(sender string, it Item) map[string]any {
 	it.PR = true
 	out := map[string]any{
 		"id": r.ID, "state": r.State, "body": nil, "user": user(r.Author), "submitted_at": stamp(r.At),
-		"html_url": it.page() + "#pullrequestreview-" + strconv.FormatInt(r.ID, 10),
+		"commit_id": orNull(r.SHA),
+		"html_url":  it.page() + "#pullrequestreview-" + strconv.FormatInt(r.ID, 10),
 	}
 	if r.Body != "" {
 		out["body"] = r.Body
 	}
 	return out
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
 }
