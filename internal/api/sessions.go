@@ -123,6 +123,7 @@ func (s *sessions) Close(ctx context.Context, req *loopv1.CloseRequest) (*loopv1
 		Killed:       res.Killed,
 		Dropped:      int32(res.Dropped),
 		Retained:     res.Retained,
+		Removed:      res.Removed,
 	}, nil
 }
 

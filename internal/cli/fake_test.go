@@ -198,8 +198,16 @@ func (f fakeSessions) Close(ctx context.Context, req *loopv1.CloseRequest) (*loo
 		resp = &loopv1.CloseResponse{Session: f.closed("harness"), DeliveryId: "close-15", Dropped: 1}
 	case req.GetWorkItem() == "github:acme/shop#16":
 		resp = &loopv1.CloseResponse{Session: f.closed("workspace"), DeliveryId: "close-16"}
+	case req.GetWorkItem() == "github:acme/shop#17": // what was closed before
+		resp = &loopv1.CloseResponse{Session: f.closed(""), Removed: "loop-github-acme-shop-17"}
+	case req.GetWorkItem() == "github:acme/shop#18":
+		resp = &loopv1.CloseResponse{Session: f.closed(""), Retained: "loop-github-acme-shop-18"}
+	case req.GetWorkItem() == "github:acme/shop#19":
+		resp = &loopv1.CloseResponse{Session: f.closed("")}
 	case req.GetTmux() == loopv1.TmuxFate_TMUX_FATE_KEEP:
 		resp.Retained = "loop-github-acme-shop-15"
+	case req.GetTmux() == loopv1.TmuxFate_TMUX_FATE_KILL:
+		resp.Removed = "loop-github-acme-shop-15"
 	}
 	return answer(ctx, f.fake, req, resp)
 }

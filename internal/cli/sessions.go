@@ -215,7 +215,7 @@ type closeSession struct {
 	itemArg
 
 	KeepTmux bool `xor:"tmux" help:"Leave its terminal as a record to read, whatever the configuration says."`
-	KillTmux bool `xor:"tmux" help:"End its terminal too, whatever the configuration says."`
+	KillTmux bool `xor:"tmux" help:"End its terminal too, whatever the configuration says. Of a session that is closed already, remove the terminal that stays."`
 	NoWait   bool `help:"Do not wait until the harness has ended. Taken by itself where an agent closes the session that it runs in."`
 }
 
@@ -228,6 +228,7 @@ Examples:
 
   loopctl sessions close acme/shop#15
   loopctl sessions close --work-item github:acme/shop#15
+  loopctl sessions close acme/shop#15 --kill-tmux
 `
 }
 
@@ -277,10 +278,14 @@ func reportClose(out *printer, answer *loopv1.CloseResponse, item loop.WorkItem,
 			Killed       bool         `json:"killed"`
 			Dropped      int32        `json:"dropped"`
 			Retained     *string      `json:"retained"`
+			Removed      *string      `json:"removed"`
 		}{
 			sessionOf(answer.GetSession()), answer.GetDeliveryId(), answer.GetHarnessEnded(), answer.GetKilled(), answer.GetDropped(),
-			orNull(answer.GetRetained()),
+			orNull(answer.GetRetained()), orNull(answer.GetRemoved()),
 		}, "  ")
+	}
+	if answer.GetDeliveryId() == "" {
+		return out.line("%s was closed before: %s", item, terminalLeft(answer, item))
 	}
 	harness := "no harness was running"
 	switch {
@@ -291,10 +296,24 @@ func reportClose(out *printer, answer *loopv1.CloseResponse, item loop.WorkItem,
 	case noWait:
 		harness = "not waiting for its harness"
 	}
-	if answer.GetRetained() != "" {
+	switch {
+	case answer.GetRetained() != "":
 		harness += ", its terminal stays to be read (loopctl attach " + item.Ref() + ")"
+	case answer.GetRemoved() != "":
+		harness += ", its terminal was removed (loopctl logs " + item.Ref() + " has what it showed)"
 	}
 	return out.line("closed %s: %s, %s dropped", item, harness, number(answer.GetDropped(), "delivery", "deliveries"))
+}
+
+// terminalLeft says what became of the terminal that a closed session had left.
+func terminalLeft(answer *loopv1.CloseResponse, item loop.WorkItem) string {
+	switch {
+	case answer.GetRemoved() != "":
+		return "its terminal was removed (loopctl logs " + item.Ref() + " has what it showed)"
+	case answer.GetRetained() != "":
+		return "its terminal stays, as somebody opened other panes in it (loopctl attach " + item.Ref() + "): close those first"
+	}
+	return "it has no terminal any more"
 }
 
 type pauseSession struct{ itemArg }

@@ -27,9 +27,26 @@ type closeBody struct {
 
 // Close ends the session of an item for good. Its close is a delivery, so it is finished after a crash too. With wait, Close
 // returns once the harness is gone, or with ctx; without, once the close is accepted. Terminal overrules for this once what
-// the configuration says of the session's terminal.
+// the configuration says of the session's terminal. Of a session that was closed before, TerminalKill removes the terminal that
+// was left; every other close of it is ErrNotFound.
 func (d *Dispatcher) Close(ctx context.Context, w loop.WorkItem, terminal loop.TerminalWish, wait bool) (CloseResult, error) {
+	if s, ok := d.Sessions.Find(w); ok && s.Status == loop.StatusClosed && s.TmuxTarget != "" && terminal == loop.TerminalKill {
+		return d.endTerminal(ctx, s)
+	}
 	return d.end(ctx, w, closeBody{Reason: loop.CloseManual, Terminal: terminal}, wait)
+}
+
+// endTerminal ends what a closed session has left of its terminal. It may be done again.
+func (d *Dispatcher) endTerminal(ctx context.Context, s loop.Session) (CloseResult, error) {
+	host, err := d.Runner.End(ctx, s, loop.Wish{Terminal: loop.TerminalKill})
+	if err != nil {
+		return CloseResult{}, fmt.Errorf("remove the terminal of %s: %w", s.WorkItem, err)
+	}
+	res := CloseResult{Session: s, HarnessEnded: host.Found, Killed: host.Killed, Retained: host.Retained, Removed: host.Removed}
+	if host.Found {
+		d.tellEnded(ctx, loop.Delivery{}, s, res)
+	}
+	return res, nil
 }
 
 func (d *Dispatcher) end(ctx context.Context, w loop.WorkItem, how closeBody, wait bool) (CloseResult, error) {
@@ -136,7 +153,7 @@ func (d *Dispatcher) closeAll(ctx context.Context, del loop.Delivery) (CloseResu
 		total.HarnessEnded = total.HarnessEnded || res.HarnessEnded
 		total.Killed = total.Killed || res.Killed
 		total.Dropped += res.Dropped
-		total.Retained = cmp.Or(total.Retained, res.Retained)
+		total.Retained, total.Removed = cmp.Or(total.Retained, res.Retained), cmp.Or(total.Removed, res.Removed)
 	}
 	err := d.Journal.Write(ctx, func(tx *journal.Tx) error {
 		return d.Inbox.Move(tx, del.ID, inbox.Transition{State: loop.StateDone})
@@ -176,7 +193,8 @@ func (d *Dispatcher) closeOne(ctx context.Context, del loop.Delivery, c loop.Clo
 	if err != nil {
 		return CloseResult{}, fmt.Errorf("end the harness of %s: %w", s.WorkItem, err)
 	}
-	res.HarnessEnded, res.Killed, res.Retained = ended.Found || host.Found, ended.Killed || host.Killed, host.Retained
+	res.HarnessEnded, res.Killed = ended.Found || host.Found, ended.Killed || host.Killed
+	res.Retained, res.Removed = host.Retained, host.Removed
 	d.tellEnded(ctx, del, s, res)
 	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error { s.Ending = loop.EndingNone; return nil })
 	if err != nil {

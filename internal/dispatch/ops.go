@@ -19,11 +19,12 @@ type Registration struct {
 // CloseResult says what closing a session by hand ended.
 type CloseResult struct {
 	Session      loop.Session    // after it
-	Delivery     loop.DeliveryID // the delivery that carries the close
+	Delivery     loop.DeliveryID // the delivery that carries the close; "" for a session that was closed before
 	HarnessEnded bool            // a harness process was running and was ended
 	Killed       bool            // SIGKILL was needed for it
 	Dropped      int             // deliveries that were dropped: queued, or handed over and not answered
 	Retained     string          // the terminal that stays as a record to read; "" where there is none
+	Removed      string          // the terminal that was removed; what it showed can still be read
 }
 
 // PauseResult says what a pause did.

@@ -97,4 +97,5 @@ type Termination struct {
 	Found    bool   // something was running
 	Killed   bool   // SIGKILL was needed
 	Retained string // the terminal that stays as a record to read; "" where there is none
+	Removed  string // the terminal that was removed; what it showed is saved
 }

@@ -96,23 +96,24 @@ func (t *Tmux) End(ctx context.Context, s loop.Session, w loop.Wish) (loop.Termi
 	case tmux.Foreign:
 		t.o.Logger.Warn("a tmux session that has the name of ours was left alone: it was not started by loopd", "item", s.WorkItem.Ref(),
 			"session", f.Name, "look", t.o.Server.AttachLine(f.Name))
-	case tmux.Unknown, tmux.Dead, tmux.Absent:
+	case tmux.Dead:
+		if err := t.record(ctx, f); err != nil {
+			t.o.Logger.Warn("what a terminal showed could not be saved", "item", f.pane.Item, "err", err)
+		}
+	case tmux.Unknown, tmux.Absent:
 	}
 	ended, err := t.endPane(ctx, f, keep)
 	if err != nil {
 		return ended, err
 	}
 	now, err := t.find(ctx, s)
-	if err != nil || now.state != tmux.Dead {
+	switch {
+	case err != nil:
 		return ended, err
-	}
-	if keep {
+	case now.state == tmux.Dead && (keep || !t.remove(ctx, now)):
 		ended.Retained = now.Session
-		return ended, nil
-	}
-	if err := t.o.Server.RemoveSession(ctx, now.target()); err != nil {
-		t.o.Logger.Warn("a dead terminal could not be removed", "item", now.pane.Item, "err", err)
-		ended.Retained = now.Session
+	case now.state == tmux.Dead, f.state == tmux.Live && now.state == tmux.Absent:
+		ended.Removed = f.Session
 	}
 	return ended, nil
 }

@@ -266,9 +266,11 @@ func (t *Tmux) died(ctx context.Context, p pane) {
 	}
 }
 
-// remove takes a dead pane away.
-func (t *Tmux) remove(ctx context.Context, f found) {
-	if err := t.o.Server.RemoveSession(ctx, f.target()); err != nil {
+// remove takes a dead pane away, and reports whether it is gone.
+func (t *Tmux) remove(ctx context.Context, f found) bool {
+	err := t.o.Server.RemoveSession(ctx, f.target())
+	if err != nil {
 		t.o.Logger.Warn("a dead terminal could not be removed", "item", f.pane.Item, "err", err)
 	}
+	return err == nil
 }

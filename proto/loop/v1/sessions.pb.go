@@ -30,7 +30,7 @@ const (
 	TmuxFate_TMUX_FATE_UNSPECIFIED TmuxFate = 0
 	// It stays, as a record that can be read.
 	TmuxFate_TMUX_FATE_KEEP TmuxFate = 1
-	// It is ended too.
+	// It is ended too. Of a session that was closed before, what is left of it is removed.
 	TmuxFate_TMUX_FATE_KILL TmuxFate = 2
 )
 
@@ -1055,7 +1055,7 @@ type CloseResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session after it.
 	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
-	// The delivery that carries the close.
+	// The delivery that carries the close; empty for a session that was closed before.
 	DeliveryId string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
 	// Whether a harness process was ended.
 	HarnessEnded bool `protobuf:"varint,3,opt,name=harness_ended,json=harnessEnded,proto3" json:"harness_ended,omitempty"`
@@ -1064,7 +1064,9 @@ type CloseResponse struct {
 	// How many deliveries were dropped: queued, or handed over and not answered.
 	Dropped int32 `protobuf:"varint,5,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	// The tmux session that stays as a record to read; empty where there is none.
-	Retained      string `protobuf:"bytes,6,opt,name=retained,proto3" json:"retained,omitempty"`
+	Retained string `protobuf:"bytes,6,opt,name=retained,proto3" json:"retained,omitempty"`
+	// The tmux session that was removed; empty where there was none. What it showed can still be read.
+	Removed       string `protobuf:"bytes,7,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1137,6 +1139,13 @@ func (x *CloseResponse) GetDropped() int32 {
 func (x *CloseResponse) GetRetained() string {
 	if x != nil {
 		return x.Retained
+	}
+	return ""
+}
+
+func (x *CloseResponse) GetRemoved() string {
+	if x != nil {
+		return x.Removed
 	}
 	return ""
 }
@@ -2195,7 +2204,7 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\fCloseRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x17\n" +
 	"\ano_wait\x18\x02 \x01(\bR\x06noWait\x12%\n" +
-	"\x04tmux\x18\x03 \x01(\x0e2\x11.loop.v1.TmuxFateR\x04tmux\"\xcf\x01\n" +
+	"\x04tmux\x18\x03 \x01(\x0e2\x11.loop.v1.TmuxFateR\x04tmux\"\xe9\x01\n" +
 	"\rCloseResponse\x12*\n" +
 	"\asession\x18\x01 \x01(\v2\x10.loop.v1.SessionR\asession\x12\x1f\n" +
 	"\vdelivery_id\x18\x02 \x01(\tR\n" +
@@ -2203,7 +2212,8 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\rharness_ended\x18\x03 \x01(\bR\fharnessEnded\x12\x16\n" +
 	"\x06killed\x18\x04 \x01(\bR\x06killed\x12\x18\n" +
 	"\adropped\x18\x05 \x01(\x05R\adropped\x12\x1a\n" +
-	"\bretained\x18\x06 \x01(\tR\bretained\"+\n" +
+	"\bretained\x18\x06 \x01(\tR\bretained\x12\x18\n" +
+	"\aremoved\x18\a \x01(\tR\aremoved\"+\n" +
 	"\fPauseRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\"r\n" +
 	"\rPauseResponse\x12*\n" +
