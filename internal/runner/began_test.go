@@ -4,12 +4,11 @@ import (
 	"testing"
 
 	"github.com/loop-daemon/loop/internal/loop"
-	"github.com/loop-daemon/loop/internal/runner"
 )
 
 func TestARunBeginsWhenThereIsRoomForItsAgent(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(s *runner.TerminalSettings) { s.MaxLive = 1 })
+	h := newHouse(t, func(h *house) { h.settings.MaxLive = 1 })
 	var order []string
 	noted := func(ho loop.Handover) loop.Handover {
 		ho.Began = func() { order = append(order, "began") }

@@ -70,6 +70,7 @@ type Tmux struct {
 	wg    sync.WaitGroup  // those who watch; all end before Run does
 	stops map[loop.RunID]chan struct{}
 	ends  map[string]ending // launches that are being ended by us
+	deaf  map[string]string // by launch, what a harness shows that has not shown a paste of ours
 	freed chan struct{}     // closed and made anew when a harness has ended
 }
 
@@ -85,7 +86,7 @@ func NewTmux(o TmuxOptions) (*Tmux, error) {
 			return nil, fmt.Errorf("make the folders of terminals: %w", err)
 		}
 	}
-	return &Tmux{o: o, stops: map[loop.RunID]chan struct{}{}, ends: map[string]ending{}, freed: make(chan struct{})}, nil
+	return &Tmux{o: o, stops: map[loop.RunID]chan struct{}{}, ends: map[string]ending{}, deaf: map[string]string{}, freed: make(chan struct{})}, nil
 }
 
 // Place returns the name that the terminal of an item has. The error is ErrInvalid for a harness that has no terminal UI.
@@ -125,6 +126,9 @@ type pane struct {
 // cookie is the entry of the environment that everything in the pane inherits.
 func (p pane) cookie() string { return "LOOP_LAUNCH=" + p.Launch }
 
+// has reports whether a pane of the server was opened for the same item.
+func (p pane) has(at tmux.Pane) bool { return at.Key == p.item.Slug() }
+
 func paneFile(dir string, w loop.WorkItem) string { return filepath.Join(dir, w.Slug()+".json") }
 
 // load returns what is known of an item's pane; the zero pane where nothing is.
@@ -132,6 +136,9 @@ func (t *Tmux) load(w loop.WorkItem) (pane, error) {
 	p, err := readPane(paneFile(t.o.Dir, w))
 	if errors.Is(err, fs.ErrNotExist) {
 		return pane{item: w, Item: w.Ref(), Name: tmux.Name(w.Slug())}, nil
+	}
+	if err == nil && p.item.Key() != w.Key() {
+		err = fmt.Errorf("%s is of %s; remove it: %w", paneFile(t.o.Dir, w), p.Item, loop.ErrInvalid)
 	}
 	return p, err
 }
@@ -208,6 +215,9 @@ func (t *Tmux) find(ctx context.Context, s loop.Session) (found, error) {
 	if err != nil {
 		return found{pane: p}, err
 	}
+	if at, ok := panes.Find(p.Launch); ok && !p.has(at) {
+		p.Launch = "" // somebody edited it: that launch is another item's
+	}
 	if p.Launch == "" {
 		p = t.adopt(p, s, panes)
 	}
@@ -219,7 +229,7 @@ func (t *Tmux) find(ctx context.Context, s loop.Session) (found, error) {
 // server.
 func (t *Tmux) adopt(p pane, s loop.Session, panes tmux.Panes) pane {
 	for _, at := range panes {
-		if at.Session != p.Name || at.Key != p.item.Slug() || at.Launch == "" {
+		if at.Session != p.Name || !p.has(at) || at.Launch == "" {
 			continue
 		}
 		p.Launch, p.StartedAt, p.Harness, p.SessionID = at.Launch, time.Now().UTC(), s.Harness, s.HarnessSessionID

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"path/filepath"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
@@ -17,6 +19,7 @@ const (
 	receiptLook   = 5 * time.Second  // between two looks for a prompt that no hook has shown yet
 	typedLook     = time.Second      // and for one that was typed
 	recordTime    = 10 * time.Second // in which a harness without hooks has written down what was typed
+	promptLimit   = 512 << 10        // bytes; what is longer is handed over as the name of its file
 	lostAfter     = 30 * time.Second // of idling with a hook that waits again, a prompt that was not shown is lost
 )
 
@@ -28,6 +31,7 @@ type hand struct {
 	Item   string     `json:"item"`
 	Launch string     `json:"launch"`
 	By     way        `json:"by"`
+	Title  string     `json:"title"`
 	Token  loop.RunID `json:"token"` // the run whose token stands in the prompt: an earlier one when its draft was taken up
 	At     time.Time  `json:"at"`
 }
@@ -47,7 +51,7 @@ func (t *Tmux) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 		return endedBefore()
 	default:
 	}
-	given := hand{Item: f.pane.Item, Launch: f.pane.Launch, By: by, Token: ho.Run, At: time.Now().UTC()}
+	given := hand{Item: f.pane.Item, Launch: f.pane.Launch, By: by, Title: ho.Title, Token: ho.Run, At: time.Now().UTC()}
 	switch err := t.prepare(ho, given); {
 	case errors.Is(err, fs.ErrExist):
 		return endedBefore() // whoever ends a run that has no folder makes it one
@@ -144,8 +148,11 @@ func (t *Tmux) note(ho loop.Handover, given hand) error {
 
 // text is a prompt as a live conversation gets it: a line of ours first, which no terminal UI takes for a command and by which the
 // run is known again.
-func (t *Tmux) text(ho loop.Handover, f found) (first, rest string) {
-	first, rest = ho.Run.Token()+" "+tmux.Clean(ho.Title), tmux.Clean(ho.Prompt)
+func (t *Tmux) text(ho loop.Handover, f found, given hand) (first, rest string) {
+	first, rest = given.Token.Token()+" "+tmux.Clean(given.Title), tmux.Clean(ho.Prompt)
+	if len(rest) > promptLimit {
+		rest = "This is too long for a terminal. It stands in the file " + filepath.Join(t.o.Runs, string(ho.Run), promptFile) + ": read that, and act on it as on this message."
+	}
 	if f.Hooked && unmet(ho.Session) {
 		rest += "\n\n" + introduction
 	}
@@ -161,7 +168,7 @@ func (t *Tmux) hand(ctx context.Context, ho loop.Handover, f found, given *hand)
 	if given.By == byTyping {
 		return t.enter(ctx, ho, f, given)
 	}
-	first, rest := t.text(ho, f)
+	first, rest := t.text(ho, f, *given)
 	if !t.o.Live.Hand(f.item, f.pane.Launch, loop.Wake{Run: ho.Run, Title: ho.Title, Text: first + "\n\n" + rest}) {
 		return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitBusy, Detail: "its hook has just stopped waiting"}
 	}
@@ -261,6 +268,7 @@ func (t *Tmux) Settle(ctx context.Context, ho loop.Handover) loop.Outcome {
 	if err != nil {
 		return failed(fmt.Errorf("settle run %s: %w", ho.Run, err))
 	}
+	ho.Title, ho.Prompt = given.Title, t.prompt(ho.Run)
 	if ho.Handed != nil {
 		ho.Handed()
 	}
@@ -281,6 +289,16 @@ func (t *Tmux) Settle(ctx context.Context, ho loop.Handover) loop.Outcome {
 		}
 		return t.receipt(ctx, ho, f, given, stop)
 	}
+}
+
+// prompt is what a run was to hand over; "" where its folder is gone.
+func (t *Tmux) prompt(run loop.RunID) string {
+	dir, err := openFolder(t.o.Runs, run)
+	if err != nil {
+		return ""
+	}
+	defer dir.close()
+	return string(dir.tail(promptFile, math.MaxInt64))
 }
 
 // readHand returns how a run was handed to a pane; fs.ErrNotExist when it was not.

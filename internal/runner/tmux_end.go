@@ -154,8 +154,8 @@ func (t *Tmux) endPane(ctx context.Context, f found, keep bool) (loop.Terminatio
 		t.o.Logger.Warn("what a terminal shows could not be saved", "item", f.pane.Item, "err", err)
 	}
 	id, err := proc.Of(f.PID)
-	if err != nil {
-		return t.endRest(ctx, f.pane) // it has ended since
+	if err != nil || f.Process.PID == id.PID && f.Process != id {
+		return t.endRest(ctx, f.pane) // it has ended since, and its pid may be another's by now
 	}
 	tree := proc.Tree{Root: id, Group: id.PID, Cookie: f.cookie()}
 	killed, err := tree.End(ctx, t.o.Settings(f.Harness).Grace)

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/session"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 	"github.com/loop-daemon/loop/internal/tmux"
 	"github.com/loop-daemon/loop/internal/tmux/tmuxtest"
 )
@@ -31,21 +33,25 @@ type house struct {
 	live     *session.Live
 	settings runner.TerminalSettings
 	queued   func(loop.WorkItem) bool
+	agent    func(harness.Terminal) harness.Agent // what the agent is, if not the stand-in
+	tmux     []func(*tmux.Options)
+	options  runner.TmuxOptions
 	stop     func()
 
 	mu  sync.Mutex
 	log []loop.LogEvent
 }
 
-func newHouse(t *testing.T, change ...func(*runner.TerminalSettings)) *house {
+func newHouse(t *testing.T, change ...func(*house)) *house {
 	t.Helper()
 	h := &house{
-		t: t, dir: t.TempDir(), server: tmuxtest.New(t), live: session.NewLive(), queued: func(loop.WorkItem) bool { return false },
+		t: t, dir: t.TempDir(), live: session.NewLive(), queued: func(loop.WorkItem) bool { return false },
 		settings: runner.TerminalSettings{KeepOnClose: true, RemainOnExit: true, EndOnClose: true, Grace: time.Second, MaxLive: 8, Trust: true},
 	}
 	for _, c := range change {
-		c(&h.settings)
+		c(h)
 	}
+	h.server = tmuxtest.New(t, h.tmux...)
 	h.open()
 	t.Cleanup(func() { h.stop() })
 	return h
@@ -54,33 +60,14 @@ func newHouse(t *testing.T, change ...func(*runner.TerminalSettings)) *house {
 // open makes the Tmux and runs it, as each loopd does.
 func (h *house) open() {
 	h.t.Helper()
-	bin := filepath.Join(h.dir, "bin")
-	for _, dir := range []string{bin, filepath.Join(h.dir, "state")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			h.t.Fatal(err)
-		}
-	}
-	command := filepath.Join(bin, "claude")
-	if _, err := os.Lstat(command); err != nil {
-		if _, err := agenttest.Install(bin, "claude"); err != nil {
-			h.t.Fatal(err)
-		}
-	}
-	agents, err := harness.New(harness.Options{
-		Environ: []string{"HOME=" + h.dir, "PATH=" + os.Getenv("PATH")},
-		Agents: map[string]harness.Program{"claude": {Command: command, Env: map[string]string{
-			agenttest.EnvRecord: filepath.Join(h.dir, "record"), agenttest.EnvState: filepath.Join(h.dir, "state"),
-		}}},
-	})
+	o, err := hosting(h.dir, h.server, h.agent)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.Tmux, err = runner.NewTmux(runner.TmuxOptions{
-		Server: h.server, Dir: filepath.Join(h.dir, "panes"), Runs: filepath.Join(h.dir, "runs"), Transcripts: filepath.Join(h.dir, "transcripts"),
-		Exec: []string{executable(), "pane-exec"}, Agents: agents.Agent, Settings: func(string) runner.TerminalSettings { return h.settings },
-		Live: h.live, Queued: func(w loop.WorkItem) bool { return h.queued(w) }, Log: h.logged, Logger: slog.New(slog.NewTextHandler(h.t.Output(), nil)),
-	})
-	if err != nil {
+	o.Settings, o.Live, o.Log = func(string) runner.TerminalSettings { return h.settings }, h.live, h.logged
+	o.Queued, o.Logger = func(w loop.WorkItem) bool { return h.queued(w) }, slog.New(slog.NewTextHandler(h.t.Output(), nil))
+	h.options = o
+	if h.Tmux, err = runner.NewTmux(o); err != nil {
 		h.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
@@ -93,6 +80,41 @@ func (h *house) open() {
 		}
 		h.stop = func() {}
 	}
+}
+
+// hosting is what every loopd on a folder is told: where all is, and that the agent is a stand-in for Claude Code, or another that
+// is made of it.
+func hosting(dir string, server *tmux.Server, agent func(harness.Terminal) harness.Agent) (runner.TmuxOptions, error) {
+	bin, state := filepath.Join(dir, "bin"), filepath.Join(dir, "state")
+	command := filepath.Join(bin, "claude")
+	if err := errors.Join(os.MkdirAll(bin, 0o700), os.MkdirAll(state, 0o700)); err != nil {
+		return runner.TmuxOptions{}, err
+	}
+	if _, err := os.Lstat(command); err != nil {
+		if _, err := agenttest.Install(bin, "claude"); err != nil {
+			return runner.TmuxOptions{}, err
+		}
+	}
+	agents, err := harness.New(harness.Options{
+		Environ: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")},
+		Agents: map[string]harness.Program{"claude": {Command: command, Env: map[string]string{
+			agenttest.EnvRecord: filepath.Join(dir, "record"), agenttest.EnvState: state,
+		}}},
+	})
+	if err != nil {
+		return runner.TmuxOptions{}, err
+	}
+	return runner.TmuxOptions{
+		Server: server, Dir: filepath.Join(dir, "panes"), Runs: filepath.Join(dir, "runs"), Transcripts: filepath.Join(dir, "transcripts"),
+		Exec: []string{executable(), "pane-exec"},
+		Agents: func(name string) (harness.Agent, error) {
+			found, err := agents.Agent(name)
+			if term, ok := found.(harness.Terminal); ok && agent != nil {
+				return agent(term), nil
+			}
+			return found, err
+		},
+	}, nil
 }
 
 func (h *house) logged(_ context.Context, ev loop.LogEvent) {
@@ -163,6 +185,15 @@ func (h *house) pane(s loop.Session) tmux.Pane {
 		h.t.Fatalf("no pane of %s among %+v", s.WorkItem, panes)
 	}
 	return p
+}
+
+// person runs tmux as a person would.
+func (h *house) person(args ...string) {
+	h.t.Helper()
+	cmd := proc.Cmd{Path: h.server.Binary(), Args: append([]string{"-u", "-S", h.server.Socket()}, args...)}
+	if _, err := proc.Run(within(h.t, time.Minute), cmd); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 // prompts are what the agents took, in order.

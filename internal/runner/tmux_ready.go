@@ -100,21 +100,27 @@ func (t *Tmux) presence(p pane) loop.Presence {
 	return here
 }
 
+// sight is what a harness shows, as it is read and as it stands there.
+type sight struct {
+	harness.Screen
+	text string
+}
+
 // screen reads what the harness in a pane shows.
-func (t *Tmux) screen(ctx context.Context, f found) (harness.Screen, error) {
+func (t *Tmux) screen(ctx context.Context, f found) (sight, error) {
 	term, err := t.terminal(f.Harness)
 	if err != nil {
-		return harness.Screen{}, err
+		return sight{}, err
 	}
 	text, err := t.o.Server.Screen(ctx, f.target())
 	if err != nil {
-		return harness.Screen{}, err
+		return sight{}, err
 	}
-	return term.Screen(text), nil
+	return sight{term.Screen(text), text}, nil
 }
 
 // obstacle says why nothing can be typed into a pane now; "" where it can.
-func (t *Tmux) obstacle(ctx context.Context, f found, here loop.Presence, screen harness.Screen) (wait, detail string) {
+func (t *Tmux) obstacle(ctx context.Context, f found, here loop.Presence, screen sight) (wait, detail string) {
 	ours := len(loop.FindTokens(screen.Draft)) > 0
 	switch {
 	case f.InputOff:
@@ -129,6 +135,8 @@ func (t *Tmux) obstacle(ctx context.Context, f found, here loop.Presence, screen
 		return loop.WaitStarting, "its screen shows no input line"
 	case screen.Draft != "" && !ours:
 		return loop.WaitDraft, "somebody's draft stands in its input line"
+	case !ours && t.isDeaf(f, screen):
+		return loop.WaitUnconfirmed, "it has not shown what was pasted into it, and nothing else since"
 	}
 	if who := t.typist(ctx, f); who != "" && !ours {
 		return loop.WaitDraft, who
@@ -169,7 +177,7 @@ func (t *Tmux) living(ctx context.Context) ([]found, error) {
 	}
 	var out []found
 	for _, p := range t.all() {
-		if at, ok := panes.Find(p.Launch); ok && !at.Dead {
+		if at, ok := panes.Find(p.Launch); ok && p.has(at) && !at.Dead {
 			out = append(out, found{pane: p, Pane: at, state: tmux.Live})
 		}
 	}
@@ -244,6 +252,7 @@ func (t *Tmux) died(ctx context.Context, p pane) {
 	t.freed = make(chan struct{})
 	how, ours := t.ends[p.Launch]
 	delete(t.ends, p.Launch)
+	delete(t.deaf, p.Launch)
 	t.mu.Unlock()
 	if !ours && (turn == loop.TurnBusy || turn == loop.TurnWaiting) {
 		t.o.Logger.Warn("an agent ended in the middle of a turn", "item", p.Item)

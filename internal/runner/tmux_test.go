@@ -296,7 +296,7 @@ func TestEndOfASession(t *testing.T) {
 
 func TestRoomIsMadeByTheAgentThatIsIdleLongest(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(s *runner.TerminalSettings) { s.MaxLive = 2 })
+	h := newHouse(t, func(h *house) { h.settings.MaxLive = 2 })
 	first, second, third := h.session(1), h.session(2), h.session(3)
 	for i, s := range []loop.Session{first, second} {
 		h.delivers(s, true, "hello")

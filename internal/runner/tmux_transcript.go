@@ -132,7 +132,7 @@ func (t *Tmux) PruneTerminals(ctx context.Context, keep int, age time.Duration) 
 	}
 	var dead []found
 	for _, p := range t.all() {
-		if at, ok := panes.Find(p.Launch); ok && at.Dead {
+		if at, ok := panes.Find(p.Launch); ok && p.has(at) && at.Dead {
 			dead = append(dead, found{pane: p, Pane: at, state: tmux.Dead})
 		}
 	}

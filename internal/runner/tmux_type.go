@@ -3,11 +3,13 @@ package runner
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/unixsock"
 )
 
 const (
@@ -22,44 +24,86 @@ const (
 // one before was understood; a dialog or a person that comes between stops it, and nothing is confirmed. The outcome is set when
 // the prompt was not submitted.
 func (t *Tmux) enter(ctx context.Context, ho loop.Handover, f found, given *hand) *loop.Outcome {
-	first, rest := t.text(ho, f)
+	done, err := t.keyboard(ctx, f.item)
+	if err != nil {
+		return t.refusedPaste(ctx, err)
+	}
+	defer done()
 	screen, err := t.screen(ctx, f)
 	if err != nil {
-		return refusedPaste(err)
+		return t.refusedPaste(ctx, err)
+	}
+	if wait, detail := t.obstacle(ctx, f, t.presence(f.pane), screen); wait != "" {
+		return &loop.Outcome{Kind: loop.RunDeferred, Reason: wait, Detail: detail}
 	}
 	if left := loop.FindTokens(screen.Draft); len(left) > 0 {
-		return t.takeUp(ctx, ho, f, given, left)
+		return t.takeUp(ctx, ho, f, given, screen, left)
 	}
+	first, rest := t.text(ho, f, *given)
 	// On its own, so that it counts as typed and stands in the input line as it is.
-	if err = t.o.Server.Paste(ctx, f.target(), first); err == nil {
-		err = t.o.Server.Paste(ctx, f.target(), "\n\n"+rest)
+	if err := t.o.Server.Paste(ctx, f.target(), first); err != nil {
+		return t.refusedPaste(ctx, err)
 	}
-	if err != nil {
-		return refusedPaste(err)
+	return t.complete(ctx, ho, f, *given, rest)
+}
+
+// keyboard waits until nobody else types into the terminal of an item, in this process or another.
+func (t *Tmux) keyboard(ctx context.Context, w loop.WorkItem) (done func(), err error) {
+	for {
+		lock, err := unixsock.Lock(filepath.Join(t.o.Dir, w.Slug()+".lock"))
+		if err == nil {
+			return func() { _ = lock.Close() }, nil
+		}
+		if _, held := errors.AsType[*unixsock.HeldError](err); !held {
+			return nil, err
+		}
+		if !pauseFor(ctx, evidenceLook) {
+			return nil, ctx.Err()
+		}
 	}
-	if !t.shows(ctx, ho.Run, f, evidenceTime) {
+}
+
+// complete adds the rest to a draft of ours that has its first line, and submits it.
+func (t *Tmux) complete(ctx context.Context, ho loop.Handover, f found, given hand, rest string) *loop.Outcome {
+	if err := t.o.Server.Paste(ctx, f.target(), "\n\n"+rest); err != nil {
+		return t.refusedPaste(ctx, err)
+	}
+	if !t.shows(ctx, f, given) {
 		return &loop.Outcome{
 			Kind: loop.RunDeferred, Reason: loop.WaitUnconfirmed,
 			Detail: "the prompt was pasted but not seen in the input line; it was not submitted",
 		}
 	}
-	return t.submit(ctx, ho, f, *given)
+	return t.submit(ctx, ho, f, given)
 }
 
+// goOn submits a draft of ours. Who wrote it may have come no further than its first line.
+func (t *Tmux) goOn(ctx context.Context, ho loop.Handover, f found, given hand, screen sight) *loop.Outcome {
+	if first, rest := t.text(ho, f, given); bare(screen.Draft) == bare(first) {
+		return t.complete(ctx, ho, f, given, rest)
+	}
+	return t.submit(ctx, ho, f, given)
+}
+
+// bare is a text without its spaces: an input line breaks where it is full.
+func bare(text string) string { return strings.Join(strings.Fields(text), "") }
+
 // takeUp goes on with a draft of ours that an earlier try has left in the input line: it is submitted if it says the same.
-func (t *Tmux) takeUp(ctx context.Context, ho loop.Handover, f found, given *hand, left []loop.RunID) *loop.Outcome {
+func (t *Tmux) takeUp(ctx context.Context, ho loop.Handover, f found, given *hand, screen sight, left []loop.RunID) *loop.Outcome {
 	for _, run := range left {
-		if before, err := openFolder(t.o.Runs, run); err == nil {
-			same := string(before.tail(promptFile, 1<<20)) == ho.Prompt
-			before.close()
-			if given.Token = run; same {
-				if err := t.note(ho, *given); err != nil {
-					out := unreached(err)
-					return &out
-				}
-				return t.submit(ctx, ho, f, *given)
-			}
+		before, err := readHand(t.o.Runs, run)
+		if err != nil {
+			continue
 		}
+		given.Token, given.Title = run, before.Title
+		if t.prompt(run) != ho.Prompt {
+			continue
+		}
+		if err := t.note(ho, *given); err != nil {
+			out := unreached(err)
+			return &out
+		}
+		return t.goOn(ctx, ho, f, *given, screen)
 	}
 	return &loop.Outcome{
 		Kind: loop.RunDeferred, Reason: loop.WaitDraft,
@@ -69,36 +113,61 @@ func (t *Tmux) takeUp(ctx context.Context, ho loop.Handover, f found, given *han
 
 // finishTyping goes on where a loopd that was killed had stopped typing.
 func (t *Tmux) finishTyping(ctx context.Context, ho loop.Handover, f found, given hand) *loop.Outcome {
+	done, err := t.keyboard(ctx, f.item)
+	if err != nil {
+		return t.refusedPaste(ctx, err)
+	}
+	defer done()
 	screen, err := t.screen(ctx, f)
 	if err != nil || !slices.Contains(loop.FindTokens(screen.Draft), given.Token) {
 		return nil // it was submitted, or never pasted: the receipt tells
 	}
-	return t.submit(ctx, ho, f, given)
+	return t.goOn(ctx, ho, f, given, screen)
 }
 
 // refusedPaste is the outcome of a paste that tmux did not make.
-func refusedPaste(err error) *loop.Outcome {
+func (t *Tmux) refusedPaste(ctx context.Context, err error) *loop.Outcome {
+	if ctx.Err() != nil {
+		return &loop.Outcome{Kind: loop.RunDetached}
+	}
 	if errors.Is(err, loop.ErrConflict) {
 		return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitStarting, Detail: loop.Plain(err)}
 	}
 	return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitTerminal, Detail: loop.Plain(err)}
 }
 
-// shows waits until the input line holds the token of a run.
-func (t *Tmux) shows(ctx context.Context, run loop.RunID, f found, limit time.Duration) bool {
-	for until := time.Now().Add(limit); time.Now().Before(until); {
-		if screen, err := t.screen(ctx, f); err == nil && holds(screen, run) {
+// shows waits until the input line holds what was pasted. What stands on the screen instead is remembered.
+func (t *Tmux) shows(ctx context.Context, f found, given hand) bool {
+	for until := time.Now().Add(evidenceTime); ; {
+		screen, err := t.screen(ctx, f)
+		switch {
+		case err == nil && holds(screen, given.Token):
 			return true
-		}
-		if !pauseFor(ctx, evidenceLook) {
+		case err == nil && time.Now().After(until):
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.deaf[f.pane.Launch] = screen.text
+			return false
+		case time.Now().After(until), !pauseFor(ctx, evidenceLook):
 			return false
 		}
 	}
+}
+
+// isDeaf reports whether a harness has not drawn anything since it did not show what was pasted into it: it may not have read that
+// yet, and would get it twice.
+func (t *Tmux) isDeaf(f found, screen sight) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if before, ok := t.deaf[f.pane.Launch]; ok && before == screen.text {
+		return true
+	}
+	delete(t.deaf, f.pane.Launch)
 	return false
 }
 
 // holds reports whether the input line is there and holds the token of a run.
-func holds(s harness.Screen, run loop.RunID) bool {
+func holds(s sight, run loop.RunID) bool {
 	return s.Composer && slices.Contains(loop.FindTokens(s.Draft), run)
 }
 
@@ -112,14 +181,14 @@ func (t *Tmux) submit(ctx context.Context, ho loop.Handover, f found, given hand
 		screen, err := t.screen(ctx, f)
 		switch {
 		case err != nil:
-			return refusedPaste(err)
+			return t.refusedPaste(ctx, err)
 		case !holds(screen, given.Token) && try > 0:
 			return nil
 		case !holds(screen, given.Token):
 			return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitUnconfirmed, Detail: "something came before the prompt could be submitted: " + screen.Dialog}
 		}
 		if err := t.o.Server.Submit(ctx, f.target()); err != nil {
-			return refusedPaste(err)
+			return t.refusedPaste(ctx, err)
 		}
 		if t.taken(ctx, f, given) {
 			if ho.Handed != nil {

@@ -17,7 +17,7 @@ import (
 func composer(t *testing.T, s *tmux.Server, c tmuxtest.Composer) tmux.Pane {
 	t.Helper()
 	pane := spawn(t, s, "item", c.Argv()...)
-	waitForScreen(t, s, pane, "❯ ")
+	waitForScreen(t, s, pane, tmuxtest.InputLine)
 	return pane
 }
 
@@ -62,7 +62,7 @@ func TestComposerHasADialogAndADraft(t *testing.T) {
 	dir := t.TempDir()
 	dialog, log := filepath.Join(dir, "dialog"), filepath.Join(dir, "log")
 	pane := composer(t, s, tmuxtest.Composer{Log: log, Dialog: dialog, Draft: "half a thought", Starts: time.Millisecond})
-	waitForScreen(t, s, pane, "❯ half a thought")
+	waitForScreen(t, s, pane, tmuxtest.InputLine+"half a thought")
 	if err := os.WriteFile(dialog, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestComposerHasADialogAndADraft(t *testing.T) {
 	if err := s.Submit(t.Context(), pane.Target()); err != nil {
 		t.Fatal(err)
 	}
-	waitForScreen(t, s, pane, "❯ half a thought")
+	waitForScreen(t, s, pane, tmuxtest.InputLine+"half a thought")
 	if diff := cmp.Diff([]tmuxtest.Submission{{Kind: "dialog", Text: "\r"}}, tmuxtest.Submitted(log)); diff != "" {
 		t.Error(diff)
 	}

@@ -13,16 +13,22 @@ import (
 	"golang.org/x/term"
 )
 
-// Composer is a program with an input line like that of a coding agent, and its traps: a long paste is folded into a placeholder;
+// Composer is a program with an input line that is drawn as Claude Code draws its own, and the traps of a coding agent: a long paste is folded into a placeholder;
 // an Enter close behind a paste is lost; one behind a backslash is a line break; text that begins with ! is run by a shell, and
 // with / is a command; a dialog takes any key, and Enter is its yes.
 type Composer struct {
 	Log        string        // what was submitted: lines that Submitted reads; absolute
 	Starts     time.Duration // how long it takes to show its input line and ask for bracketed paste
 	Dialog     string        // while this file is there, a dialog is open; Enter removes it
+	Asks       bool          // what is submitted opens the dialog
+	Deaf       string        // while this file is there, it reads no key
+	Quiet      time.Duration // how long after a paste an Enter is lost; 0: a tenth of a second
 	Draft      string        // what somebody has half typed
 	IgnoreTerm bool          // it does not end by TERM
 }
+
+// InputLine is what a composer's input line begins with. The space does not break; that of a dialog's choices does.
+const InputLine = "❯\u00a0"
 
 const (
 	foldLines = 12
@@ -61,12 +67,15 @@ func (c Composer) play() error {
 	if err != nil {
 		return err
 	}
-	e := &editor{dialog: c.Dialog, log: log, text: c.Draft, shown: c.Draft}
+	e := &editor{dialog: c.Dialog, asks: c.Asks, quiet: max(c.Quiet, quiet), log: log, text: c.Draft, shown: c.Draft}
 	input := make(chan string)
 	go func() { // for as long as the terminal
 		defer close(input)
 		chunk := make([]byte, 64<<10)
 		for {
+			for there(c.Deaf) {
+				time.Sleep(look)
+			}
 			n, err := os.Stdin.Read(chunk)
 			if err != nil {
 				return
@@ -96,6 +105,8 @@ func (c Composer) play() error {
 // editor is the input line and what stands above it.
 type editor struct {
 	dialog  string
+	asks    bool
+	quiet   time.Duration
 	log     *os.File
 	text    string // what would be submitted
 	shown   string // the same as it is shown: long pastes folded
@@ -154,7 +165,7 @@ func (e *editor) key(key rune) {
 	case key != '\r':
 		e.text += string(key)
 		e.shown += string(key)
-	case time.Since(e.pasted) < quiet:
+	case time.Since(e.pasted) < e.quiet:
 	case strings.HasSuffix(e.text, `\`):
 		e.text += "\n"
 		e.shown += "\n"
@@ -174,6 +185,9 @@ func (e *editor) submit() {
 	e.write(kind, strings.TrimSpace(e.text))
 	e.history = append(e.history, e.shown)
 	e.text, e.shown = "", ""
+	if e.asks {
+		_ = os.WriteFile(e.dialog, nil, 0o600)
+	}
 }
 
 func (e *editor) write(kind, text string) {
@@ -181,12 +195,11 @@ func (e *editor) write(kind, text string) {
 	_, _ = e.log.Write(append(line, '\n'))
 }
 
-func (e *editor) open() bool {
-	if e.dialog == "" {
-		return false
-	}
-	_, err := os.Stat(e.dialog)
-	return err == nil
+func (e *editor) open() bool { return there(e.dialog) }
+
+func there(file string) bool {
+	_, err := os.Stat(file)
+	return file != "" && err == nil
 }
 
 // draw shows the history, and below it the input line between two rules, or the dialog, which looks much like it.
@@ -203,7 +216,7 @@ func (e *editor) draw() {
 		b.WriteString("Bash command\n\n  make deploy\n\nDo you want to proceed?\n❯ 1. Yes\n  2. No\n\nEsc to cancel\n")
 	} else {
 		rule := strings.Repeat("─", width)
-		b.WriteString(rule + "\n❯ " + strings.ReplaceAll(e.shown, "\n", "\n  ") + "\n" + rule + "\n  ? for shortcuts\n")
+		b.WriteString(rule + "\n" + InputLine + strings.ReplaceAll(e.shown, "\n", "\n  ") + "\n" + rule + "\n  ? for shortcuts\n")
 	}
 	if b.String() == e.screen {
 		return
