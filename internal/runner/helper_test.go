@@ -55,6 +55,13 @@ func TestMain(m *testing.M) {
 		case "loopd":
 			loopd(os.Args[2])
 			os.Exit(0)
+		case "typist":
+			var y typist
+			if err := json.Unmarshal([]byte(os.Args[2]), &y); err != nil {
+				panic(err)
+			}
+			fmt.Println(y.play())
+			os.Exit(1)
 		case "-p":
 			os.Exit(agent(os.Getenv("FAKE")))
 		case "tool":

@@ -154,8 +154,11 @@ func (t *Tmux) endPane(ctx context.Context, f found, keep bool) (loop.Terminatio
 		t.o.Logger.Warn("what a terminal shows could not be saved", "item", f.pane.Item, "err", err)
 	}
 	id, err := proc.Of(f.PID)
-	if err != nil || f.Process.PID == id.PID && f.Process != id {
-		return t.endRest(ctx, f.pane) // it has ended since, and its pid may be another's by now
+	if err == nil && f.Process.PID != 0 && f.Process != id {
+		t.o.Logger.Warn("a terminal runs something else than was started in it, which was left alone", "item", f.pane.Item, "pid", id.PID)
+	}
+	if err != nil || f.Process.PID != 0 && f.Process != id {
+		return t.endRest(ctx, f.pane) // it has ended since
 	}
 	tree := proc.Tree{Root: id, Group: id.PID, Cookie: f.cookie()}
 	killed, err := tree.End(ctx, t.o.Settings(f.Harness).Grace)

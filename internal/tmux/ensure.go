@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	turnTimeout = 15 * time.Second // for somebody else to start or heal the server
+	turnTimeout = time.Minute // for somebody else to start or heal the server
 	turnPause   = 10 * time.Millisecond
 	healTries   = 40
 	healPause   = 50 * time.Millisecond
@@ -27,6 +27,9 @@ const (
 // socket file is healed, and else one is started, in a scope of its own where systemd runs the person's services. The error is of
 // the class ErrUnknown where it can't be known whether a server runs, and then none is started.
 func (s *Server) Ensure(ctx context.Context) error {
+	if found, err := s.identify(ctx); err == nil && s.isUsed(found) {
+		return nil
+	}
 	release, err := s.takeTurn(ctx)
 	if err != nil {
 		return err
@@ -175,6 +178,12 @@ func (s *Server) settle(ctx context.Context, found instance) error {
 	}
 	s.log.Info("tmux server is used", "pid", found.process.PID, "socket", s.socket)
 	return s.record(record{Socket: s.socket, Binary: s.binary, Version: found.version, Process: found.process})
+}
+
+// isUsed reports whether there is nothing to settle, as the record tells: then nobody has to wait for a turn.
+func (s *Server) isUsed(found instance) bool {
+	last, err := s.readRecord()
+	return err == nil && found.hash == s.hash && found.process == last.Process
 }
 
 // configure reads the settings into the server, by its standard input: a path could have to be quoted.

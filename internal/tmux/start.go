@@ -30,13 +30,9 @@ type record struct {
 // recorded reads the record, or remembers it when somebody has removed the folder; the zero record is that of no server. The caller
 // has the turn.
 func (s *Server) recorded() (record, error) {
-	text, err := os.ReadFile(filepath.Join(s.dir, recordFile))
+	r, err := s.readRecord()
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.last, nil
-	}
-	var r record
-	if err == nil {
-		err = json.Unmarshal(text, &r)
 	}
 	if err != nil {
 		return record{}, fmt.Errorf("read which tmux server is ours: %w: %w", err, ErrUnknown)
@@ -45,6 +41,14 @@ func (s *Server) recorded() (record, error) {
 		return record{}, nil // of another place: it can't be asked for this one
 	}
 	return r, nil
+}
+
+func (s *Server) readRecord() (r record, err error) {
+	text, err := os.ReadFile(filepath.Join(s.dir, recordFile))
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(text, &r)
 }
 
 func (s *Server) record(r record) error {
