@@ -55,12 +55,10 @@ func TestMain(m *testing.M) {
 		case "loopd":
 			loopd(os.Args[2])
 			os.Exit(0)
+		case "tell-args":
+			os.Exit(tellArgs(os.Args[2], os.Args[3:]))
 		case "typist":
-			var y typist
-			if err := json.Unmarshal([]byte(os.Args[2]), &y); err != nil {
-				panic(err)
-			}
-			fmt.Println(y.play())
+			fmt.Println(typing(os.Args[2]))
 			os.Exit(1)
 		case "-p":
 			os.Exit(agent(os.Getenv("FAKE")))

@@ -27,7 +27,12 @@ type typist struct {
 	Title, Prompt   string
 }
 
-func (y typist) play() error {
+// typing is the life of a typist, which is to be killed before its end.
+func typing(spec string) error {
+	var y typist
+	if err := json.Unmarshal([]byte(spec), &y); err != nil {
+		return err
+	}
 	server, err := tmux.New(context.Background(), tmux.Options{
 		Dir: filepath.Join(y.Home, "t"), Binary: y.Tmux, Environ: []string{"HOME=" + y.Home, "PATH=" + os.Getenv("PATH")},
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,72 @@ import (
 	"github.com/loop-daemon/loop/internal/tmux"
 	"github.com/loop-daemon/loop/internal/tmux/tmuxtest"
 )
+
+func TestOccupiedNameIsRefusedAndLeftAlone(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.session(15)
+	if _, err := h.server.Spawn(t.Context(), tmux.Launch{
+		Session: tmux.Name(s.WorkItem.Slug()), Mark: tmuxtest.Mark(), Key: "another", Argv: []string{"/bin/sleep", "600"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	out := h.Deliver(t.Context(), h.handover(s, true, "hello"))
+	if out.Kind != loop.RunUnreached || !strings.Contains(out.Detail, "remove it: tmux -S") {
+		t.Errorf("%s: %s", out.Kind, out.Detail)
+	}
+	if _, err := h.End(t.Context(), s, loop.Wish{}); err != nil {
+		t.Error(err)
+	}
+	panes, err := h.server.Probe(t.Context())
+	if err != nil || len(panes) != 1 || panes[0].Dead {
+		t.Errorf("the occupant did not stay as it was: %+v, %v", panes, err)
+	}
+}
+
+func TestSilentServerStopsEverything(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.session(15)
+	h.delivers(s, true, "the first")
+	pane := h.pane(s)
+	server := parentOf(t, pane.PID)
+	if err := syscall.Kill(server, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(server, syscall.SIGCONT) }()
+	if r := h.Ready(t.Context(), s); r.Wait != loop.WaitTerminal {
+		t.Errorf("the session is %q: %s", r.Wait, r.Detail)
+	}
+	if _, err := h.End(t.Context(), s, loop.Wish{}); err == nil {
+		t.Error("a session was ended in a terminal that nobody knows anything of")
+	}
+	if err := syscall.Kill(server, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	h.reads(s, "")
+	if now := h.pane(s); now.PID != pane.PID || now.Dead {
+		t.Errorf("the pane was %+v and is %+v", pane, now)
+	}
+}
+
+func TestPaneWhoseRecordIsLostIsTakenUpByItsMarks(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.session(15)
+	h.delivers(s, true, "the first")
+	pid := h.pane(s).PID
+	if err := os.RemoveAll(filepath.Join(h.dir, "panes")); err != nil {
+		t.Fatal(err)
+	}
+	h.delivers(s, false, "the second")
+	if now := h.pane(s); now.PID != pid {
+		t.Errorf("the second prompt went to process %d, not to %d", now.PID, pid)
+	}
+	if got, err := h.End(t.Context(), s, loop.Wish{}); err != nil || !got.Found {
+		t.Errorf("the end of the session found %+v, %v", got, err)
+	}
+}
 
 // edit changes what is on record of a session's pane, as a person could.
 func (h *house) edit(s loop.Session, change func(record map[string]any)) {
@@ -210,4 +277,19 @@ func TestALifeIsAskedOfTmuxInSafeWords(t *testing.T) {
 			t.Errorf("tmux was called with %q:\n%s", word, all)
 		}
 	}
+}
+
+// parentOf returns the parent of a process.
+func parentOf(t *testing.T, pid int) int {
+	t.Helper()
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		t.Skip("the parent of a process is only looked up in /proc: ", err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	parent, err := strconv.Atoi(fields[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parent
 }

@@ -43,21 +43,22 @@ func TestDialogThatComesAfterThePasteIsNotConfirmed(t *testing.T) {
 
 func TestDialogThatFollowsTheReturnIsNotConfirmed(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]tmuxtest.Composer{
-		"of the prompt's own turn":      {Asks: true},
-		"when the return was swallowed": {Quiet: 2 * time.Second},
-	} {
+	for name, swallowed := range map[string]bool{"of the prompt's own turn": false, "when the return was swallowed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			overhear, calls := tmuxtest.Overhear(t)
-			dialog := file(filepath.Join(t.TempDir(), "dialog"))
-			c.Dialog = string(dialog)
+			dir := t.TempDir()
+			dialog, swallows := file(filepath.Join(dir, "dialog")), file(filepath.Join(dir, "swallows"))
+			if swallowed {
+				swallows.make(t)
+			}
+			c := tmuxtest.Composer{Dialog: string(dialog), Asks: !swallowed, Swallows: string(swallows)}
 			st := newStage(t, c, func(h *house) { h.tmux = append(h.tmux, overhear) })
 			s := st.session(15)
 			st.records = func() bool { return !dialog.there() }
 			looks := 0
 			st.seen = func(harness.Screen) {
-				if looks++; looks == 3 && !c.Asks { // the return was sent after the second
+				if looks++; looks == 3 && swallowed { // the return was sent after the second
 					st.opens(s, dialog)
 				}
 			}
@@ -72,7 +73,8 @@ func TestDialogThatFollowsTheReturnIsNotConfirmed(t *testing.T) {
 				}
 			}
 			dialog.remove(t)
-			if out := <-ended; !c.Asks {
+			if out := <-ended; swallowed {
+				swallows.remove(t)
 				if out.Kind != loop.RunDeferred || out.Reason != loop.WaitUnconfirmed {
 					t.Errorf("%s (%s): %s", out.Kind, out.Reason, out.Detail)
 				}

@@ -22,7 +22,7 @@ type Composer struct {
 	Dialog     string        // while this file is there, a dialog is open; Enter removes it
 	Asks       bool          // what is submitted opens the dialog
 	Deaf       string        // while this file is there, it reads no key
-	Quiet      time.Duration // how long after a paste an Enter is lost; 0: a tenth of a second
+	Swallows   string        // while this file is there, Enter is lost in its input line
 	Draft      string        // what somebody has half typed
 	IgnoreTerm bool          // it does not end by TERM
 }
@@ -67,7 +67,7 @@ func (c Composer) play() error {
 	if err != nil {
 		return err
 	}
-	e := &editor{dialog: c.Dialog, asks: c.Asks, quiet: max(c.Quiet, quiet), log: log, text: c.Draft, shown: c.Draft}
+	e := &editor{dialog: c.Dialog, asks: c.Asks, swallows: c.Swallows, log: log, text: c.Draft, shown: c.Draft}
 	input := make(chan string)
 	go func() { // for as long as the terminal
 		defer close(input)
@@ -104,17 +104,17 @@ func (c Composer) play() error {
 
 // editor is the input line and what stands above it.
 type editor struct {
-	dialog  string
-	asks    bool
-	quiet   time.Duration
-	log     *os.File
-	text    string // what would be submitted
-	shown   string // the same as it is shown: long pastes folded
-	rest    string // of what was read: the beginning of a paste
-	pasted  time.Time
-	folds   int
-	history []string
-	screen  string // as it was drawn last
+	dialog   string
+	asks     bool
+	swallows string
+	log      *os.File
+	text     string // what would be submitted
+	shown    string // the same as it is shown: long pastes folded
+	rest     string // of what was read: the beginning of a paste
+	pasted   time.Time
+	folds    int
+	history  []string
+	screen   string // as it was drawn last
 }
 
 // take reads keys and pastes. What a read has cut off waits for the next one.
@@ -165,7 +165,7 @@ func (e *editor) key(key rune) {
 	case key != '\r':
 		e.text += string(key)
 		e.shown += string(key)
-	case time.Since(e.pasted) < e.quiet:
+	case time.Since(e.pasted) < quiet || there(e.swallows):
 	case strings.HasSuffix(e.text, `\`):
 		e.text += "\n"
 		e.shown += "\n"
