@@ -125,7 +125,7 @@ func (d *daemon) heard(ctx context.Context, r loop.Report) error {
 // attach answers with the command that shows a session's terminal.
 func (d *daemon) attach(ctx context.Context, s loop.Session, write bool, callerTmux string) (api.Attach, error) {
 	if s.Runner != loop.RunnerTmux {
-		return api.Attach{}, fmt.Errorf("the session of %s has no terminal; use loopctl logs %[1]s: %w", s.WorkItem.Ref(), loop.ErrConflict)
+		return api.Attach{}, fmt.Errorf("the session of %s has no terminal, as it runs headless; loopctl logs %[1]s shows its runs: %w", s.WorkItem.Ref(), loop.ErrConflict)
 	}
 	t, err := d.terminal()
 	if err != nil {

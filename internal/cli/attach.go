@@ -38,14 +38,14 @@ func (a attach) Run(ctx context.Context, c *client, out *printer, who caller) er
 	if err != nil {
 		return err
 	}
-	if term := who.getenv("TERM"); !isTerminal(who.stdin) || !out.terminal || term == "" || term == "dumb" {
-		return fmt.Errorf("attach needs a terminal; use loopctl logs %s: %w", item, loop.ErrInvalid)
-	}
 	answer, err := c.SessionsClient.Get(ctx, &loopv1.GetSessionRequest{
 		WorkItem: item.Ref(), Attach: &loopv1.AttachTo{Write: a.Write, Tmux: who.getenv("TMUX")},
 	})
 	if err != nil {
-		return err
+		return err // such as that there is no terminal to look into, which would not be mended by coming from one
+	}
+	if term := who.getenv("TERM"); !isTerminal(who.stdin) || !out.terminal || term == "" || term == "dumb" {
+		return fmt.Errorf("attach needs a terminal of your own to show it in; loopctl logs %s prints what it shows: %w", item, loop.ErrInvalid)
 	}
 	argv := answer.GetAttach().GetArgv()
 	switch {

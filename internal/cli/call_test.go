@@ -178,8 +178,6 @@ func TestUsage(t *testing.T) {
 		{"sessions close a/b#1 --keep-tmux --kill-tmux", `--keep-tmux and --kill-tmux can't be used together`},
 		{"send a/b#1", `expected "<text>`},
 		{"send a/b#1 ", `expected "<text>`},
-		{"attach a/b#1", "loopctl: attach needs a terminal; use loopctl logs github:a/b#1\n"},
-		{"sessions attach a/b#1 --write", "loopctl: attach needs a terminal; use loopctl logs github:a/b#1\n"},
 		{"deliveries show", `expected "<id>"`},
 		{"deliveries list --state lost", `--state must be one of`},
 		{"simulate /nonexistent/file --event issues", `/nonexistent/file: no such file`},
