@@ -76,8 +76,12 @@ func (d *daemon) attention() []string {
 	if trouble := d.dispatch.Trouble(); trouble != "" {
 		all = append(all, trouble)
 	}
+	waits := d.dispatch.Waits()
 	for _, s := range d.sessions.List() {
-		if what := d.needsPerson(s); what != "" {
+		if !s.Open() {
+			continue
+		}
+		if what := d.needsPerson(s, waits[s.WorkItem.Key()]); what != "" {
 			all = append(all, what)
 		}
 		if s.Status == loop.StatusPaused && s.PauseReason == loop.PausedRunaway {
@@ -88,12 +92,9 @@ func (d *daemon) attention() []string {
 	return all
 }
 
-// needsPerson says what the agent of a session waits for that only a person can give; "" where there is nothing.
-func (d *daemon) needsPerson(s loop.Session) string {
-	if !s.Open() {
-		return ""
-	}
-	waits := d.dispatch.Activity(s.WorkItem).Reason
+// needsPerson says what an open session, whose next delivery waits for that reason, needs that only a person can give; "" where
+// there is nothing.
+func (d *daemon) needsPerson(s loop.Session, waits string) string {
 	here, _ := d.hooks.Presence(s.WorkItem)
 	switch {
 	case waits == loop.WaitDialog || here.Turn == loop.TurnWaiting:
@@ -102,7 +103,8 @@ func (d *daemon) needsPerson(s loop.Session) string {
 		return fmt.Sprintf("a draft in the terminal of %[1]s keeps its events back: loopctl attach %[1]s --write", s.WorkItem.Ref())
 	case waits == loop.WaitTerminal:
 		_, err := d.terminal()
-		return fmt.Sprintf("tmux does not say how the terminal of %s is, and its events wait: %v", s.WorkItem.Ref(), cmp.Or(err, errors.New("it is asked again")))
+		return fmt.Sprintf("tmux does not say how the terminal of %s is, and its events wait: %s", s.WorkItem.Ref(),
+			cmp.Or(loop.Plain(err), "it is asked again"))
 	}
 	return ""
 }

@@ -165,6 +165,20 @@ func (d *Dispatcher) Activity(w loop.WorkItem) Activity {
 	return a
 }
 
+// Waits returns what the next delivery of each item waits for, of those whose next one does: few, however many sessions there
+// are.
+func (d *Dispatcher) Waits() map[loop.ItemKey]string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	waits := map[loop.ItemKey]string{}
+	for key, l := range d.lanes {
+		if l.run == "" && len(l.jobs) > 0 && l.jobs[0].waits != "" {
+			waits[key] = l.jobs[0].waits
+		}
+	}
+	return waits
+}
+
 // Trouble says what keeps the dispatcher from writing what it did, while that lasts; "" when nothing does.
 func (d *Dispatcher) Trouble() string {
 	d.mu.Lock()
