@@ -239,8 +239,12 @@ func (a *account) session(w loop.WorkItem, self int) {
 	if !s.Open() {
 		return
 	}
-	now := a.o.Dispatcher.Activity(w)
+	here, _ := a.o.Presence(w)
+	now := seen(a.o.Dispatcher.Activity(w), here)
 	line = "It is " + now.State + " now"
+	if now.Reason == loop.WaitDialog {
+		line += " for a person's answer in its terminal (loopctl attach " + w.Ref() + " --write)"
+	}
 	switch more := now.Queued - self; {
 	case more > 0 && self > 0:
 		line += fmt.Sprintf(", with %d more in its queue", more)

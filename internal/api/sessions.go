@@ -203,9 +203,19 @@ func (s *sessions) find(ref string) (loop.Session, error) {
 
 // message returns a session as callers see it, with what it does now.
 func (s *sessions) message(one loop.Session) *loopv1.Session {
-	m := sessionMessage(one, s.o.Dispatcher.Activity(one.WorkItem))
-	if p, ok := s.o.Presence(one.WorkItem); ok {
+	now := s.o.Dispatcher.Activity(one.WorkItem)
+	p, live := s.o.Presence(one.WorkItem)
+	m := sessionMessage(one, seen(now, p))
+	if live {
 		m.Presence = presenceMessage(p)
 	}
 	return m
+}
+
+// seen is what a session does now, as a person sees it: what was handed over and waits behind a dialog waits for that person.
+func seen(now dispatch.Activity, p loop.Presence) dispatch.Activity {
+	if now.State == dispatch.ActivityRunning && p.Turn == loop.TurnWaiting {
+		now.State, now.Reason = dispatch.ActivityWaiting, loop.WaitDialog
+	}
+	return now
 }
