@@ -59,12 +59,15 @@ type caller struct {
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
 	out := &printer{stdout: stdout, stderr: stderr}
 	link := &link{getenv: getenv}
-	defer link.close()
 	who := caller{stdin, getenv}
-	if forHook(args) {
-		return hookMain(func() error { return run(ctx, args, out, link, who) }, stderr)
+	all := func() error {
+		defer link.close()
+		return run(ctx, args, out, link, who)
 	}
-	code, message := exit(run(ctx, args, out, link, who), link)
+	if forHook(args) {
+		return hookMain(args, all, stdout, stderr)
+	}
+	code, message := exit(all(), link)
 	if message != "" {
 		out.complain(message)
 	}

@@ -15,20 +15,28 @@ import (
 )
 
 // gitTimeout bounds each question to git: it answers from local files.
-const gitTimeout = 5 * time.Second
+const (
+	gitTimeout = 5 * time.Second
+	gitGrace   = 50 * time.Millisecond
+)
 
 // itemHere is the work item that the current folder is for: the number from the branch's name, the repository from the
 // remote called origin.
 func itemHere(ctx context.Context) (loop.WorkItem, error) {
-	branch, err := git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	branch, err := git(ctx, gitTimeout, "", "symbolic-ref", "--quiet", "--short", "HEAD")
 	if err != nil {
 		return loop.WorkItem{}, notHere(err, "HEAD is detached, there is no branch to take an issue's number from")
 	}
+	return branchItem(ctx, gitTimeout, "", branch)
+}
+
+// branchItem is the work item that a branch is for, in the repository of a folder; the current one is "".
+func branchItem(ctx context.Context, timeout time.Duration, dir, branch string) (loop.WorkItem, error) {
 	number := loop.BranchIssue(branch)
 	if number == 0 {
 		return loop.WorkItem{}, notHere(nil, fmt.Sprintf("branch %q names no issue, as in issue-15-fix-login", branch))
 	}
-	remote, err := git(ctx, "remote", "get-url", "origin")
+	remote, err := git(ctx, timeout, dir, "remote", "get-url", "origin")
 	if err != nil {
 		return loop.WorkItem{}, notHere(err, "the repository has no remote called origin")
 	}
@@ -43,11 +51,11 @@ func itemHere(ctx context.Context) (loop.WorkItem, error) {
 	return item, nil
 }
 
-// git asks about the current folder's repository.
-func git(ctx context.Context, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
+// git asks about the repository of a folder.
+func git(ctx context.Context, timeout time.Duration, dir string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	res, err := proc.Run(ctx, proc.Cmd{Path: "git", Args: args, Env: append(os.Environ(), "LC_ALL=C")})
+	res, err := proc.Run(ctx, proc.Cmd{Path: "git", Args: args, Dir: dir, Env: append(os.Environ(), "LC_ALL=C"), Grace: gitGrace})
 	return strings.TrimSpace(string(res.Stdout)), err
 }
 

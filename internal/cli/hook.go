@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ const (
 	// hookPatience bounds what a hook does while its harness waits for it, so that the whole program takes a second at most.
 	hookPatience = 800 * time.Millisecond
 
+	// hookLimit is after what time a hook ends that is held up by something that cannot be told to stop.
+	hookLimit = 900 * time.Millisecond
+
 	// hookAgain is how long after a daemon that is away a waiting hook asks again.
 	hookAgain = time.Second
 
@@ -35,19 +39,23 @@ const (
 type hook struct {
 	Harness string `arg:"" help:"The harness, such as claude."`
 	Event   string `arg:"" optional:"" help:"What it tells: start, prompt, stop, failure, waiting or end (default: what stdin names); or wait, to wait for something to wake the conversation with."`
+
+	CloseOnEnd bool `help:"Close the session when the conversation ends."`
 }
 
 // Help is shown below the flags.
 func (hook) Help() string {
 	return `
-For the hooks of harnesses, which tell what happens as JSON on stdin. It prints nothing on stdout and ends with 0 within a
-second, whatever happens: a hook never holds up or breaks the agent. With wait it stays as long as the process that called it,
+For the hooks of harnesses, which tell what happens as JSON on stdin. It prints nothing on stdout (for cursor, an empty answer) and
+ends with 0 within a second, whatever happens: a hook never holds up or breaks the agent. The work item is $LOOP_WORK_ITEM, else
+that of the branch (issue-15-fix-login) and of the remote called origin; without one nothing is told. With wait it stays as long as the process that called it,
 also while loopd is away; when there is something for the conversation it prints that on stderr and ends with 2.
 
 Examples:
 
   loopctl hook claude
   loopctl hook claude wait
+  loopctl hook gemini stop
 `
 }
 
@@ -60,16 +68,32 @@ func (wake) Error() string { return "the conversation is woken" }
 func forHook(args []string) bool { return len(args) > 0 && args[0] == "hook" }
 
 // hookMain carries out the call of a hook. Whatever goes wrong is silent: an exit code or a word of ours would be taken for a
-// verdict on what the agent is doing.
-func hookMain(run func() error, stderr io.Writer) (code int) {
-	defer func() {
-		if recover() != nil {
-			code = exitDone
-		}
+// verdict on what the agent is doing. Nor is anything waited for longer than a hook may take, not even a disk; but for something
+// to wake the conversation with.
+func hookMain(args []string, run func() error, stdout, stderr io.Writer) int {
+	ended := make(chan error, 1)
+	go func() { // ends with the program at the latest
+		defer func() {
+			if recover() != nil {
+				ended <- nil
+			}
+		}()
+		ended <- run()
 	}()
-	if w, ok := errors.AsType[wake](run()); ok {
-		_, _ = fmt.Fprintln(stderr, w.text)
-		return exitWake
+	var late <-chan time.Time
+	if !slices.Contains(args, waitEvent) {
+		late = time.After(hookLimit)
+	}
+	select {
+	case err := <-ended:
+		if w, ok := errors.AsType[wake](err); ok {
+			_, _ = fmt.Fprintln(stderr, w.text)
+			return exitWake
+		}
+	case <-late:
+	}
+	if slices.Contains(args, "cursor") { // which wants JSON for an answer; this decides nothing
+		_, _ = fmt.Fprintln(stdout, "{}")
 	}
 	return exitDone
 }
@@ -83,7 +107,7 @@ func (h hook) Run(ctx context.Context, c *client, who caller) error {
 	ctx, cancel := context.WithTimeout(ctx, hookPatience)
 	defer cancel()
 	r, err := h.read(ctx, h.Event, who)
-	if err != nil || r.Event == "" || r.Item.IsZero() {
+	if err != nil || r.Event == "" {
 		return err
 	}
 	_, err = c.Report(ctx, reportRequest(r))
@@ -106,10 +130,26 @@ func (h hook) read(ctx context.Context, event string, who caller) (loop.Report, 
 		if in.err != nil {
 			return loop.Report{}, fmt.Errorf("read stdin: %w", in.err)
 		}
-		return harness.ReadHook(h.Harness, event, in.data, who.getenv, time.Now())
+		return h.report(ctx, event, in.data, who)
 	case <-ctx.Done():
 		return loop.Report{}, ctx.Err()
 	}
+}
+
+// report says what is to be told: nothing of a conversation that works on no item.
+func (h hook) report(ctx context.Context, event string, told []byte, who caller) (loop.Report, error) {
+	r, err := harness.ReadHook(h.Harness, event, told, who.getenv, time.Now())
+	if err != nil || r.Event == "" {
+		return r, err
+	}
+	if r.Item.IsZero() && r.Run == "" {
+		r.Item = itemIn(ctx, r.Cwd)
+	}
+	if r.Item.IsZero() {
+		return loop.Report{}, nil
+	}
+	r.CloseOnEnd = h.CloseOnEnd
+	return harness.Locate(r, os.Getppid(), who.getenv), nil
 }
 
 func reportRequest(r loop.Report) *loopv1.ReportRequest {
@@ -129,7 +169,7 @@ func (h hook) wait(ctx context.Context, c *client, who caller) error {
 	reading, cancel := context.WithTimeout(ctx, hookPatience)
 	defer cancel()
 	r, err := h.read(reading, "", who)
-	if err != nil || r.Event == "" || r.Item.IsZero() || r.Run != "" {
+	if err != nil || r.Event == "" || r.Run != "" {
 		return err
 	}
 	ctx, release := whileAlive(ctx, os.Getppid(), r.PID)

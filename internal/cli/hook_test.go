@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/loop-daemon/loop/internal/cli"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
 
@@ -33,12 +36,15 @@ func (f *fake) inPane(more ...string) map[string]string {
 func TestHookTells(t *testing.T) {
 	t.Parallel()
 	f := newFake().start(t)
-	if r := loopctl(t.Context(), f.inPane("CLAUDE_PID=4711"), hookInput, "hook", "claude"); r != (result{}) {
+	self, err := proc.Self()
+	must(t, err)
+	env := f.inPane("CLAUDE_PID="+strconv.Itoa(self.PID), "TMUX=/tmp/tmux-1000/default,1,0", "TMUX_PANE=%3")
+	if r := loopctl(t.Context(), env, hookInput, "hook", "claude", "--close-on-end"); r != (result{}) {
 		t.Errorf("the hook left %+v, want nothing", r)
 	}
 	want := []proto.Message{&loopv1.ReportRequest{
-		Event: "start", WorkItem: "github:acme/shop#15", Harness: "claude", HarnessSessionId: "3f9a", Launch: "l-1", Pid: 4711,
-		Source: "startup", Cwd: "/home/user/shop",
+		Event: "start", WorkItem: "github:acme/shop#15", Harness: "claude", HarnessSessionId: "3f9a", Launch: "l-1", Pid: int32(self.PID),
+		StartedAt: self.Start, Where: "tmux %3", Source: "startup", Cwd: "/home/user/shop", CloseOnEnd: true,
 	}}
 	if diff := cmp.Diff(want, f.called(), protocmp.Transform(), protocmp.IgnoreFields(&loopv1.ReportRequest{}, "at")); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -73,6 +79,7 @@ func TestHookIsSilent(t *testing.T) {
 		{"another event", up.inPane(), strings.NewReader(hookInput), "hook claude nonsense"},
 		{"wrong usage", up.inPane(), strings.NewReader(hookInput), "hook --nonsense"},
 		{"no configuration", up.inPane("LOOP_SOCKET=", "LOOP_CONFIG=/nonexistent"), strings.NewReader(hookInput), "hook claude"},
+		{"a disk that hangs", up.env(), strings.NewReader(`{"session_id":"1","cwd":"` + hangingFolder(t) + `","hook_event_name":"Stop"}`), "hook claude"},
 		{"a wait of nobody", up.env(), strings.NewReader(hookInput), "hook claude wait"},
 		{"a wait with stdin open", up.inPane(), never, "hook claude wait"},
 		{"a wait of a headless run", up.inPane("LOOP_RUN=20260702-100000-123-abc234"), strings.NewReader(hookInput), "hook claude wait"},
@@ -87,6 +94,35 @@ func TestHookIsSilent(t *testing.T) {
 				t.Errorf("the hook left %+v, want nothing", got)
 			}
 		})
+	}
+}
+
+// hangingFolder is a folder that git would be asked about, where reading does not end.
+func hangingFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, unix.Mkfifo(filepath.Join(dir, ".git"), 0o600))
+	return dir
+}
+
+// TestCursorIsAnswered holds that Cursor's hooks get JSON that decides nothing, whatever happens.
+func TestCursorIsAnswered(t *testing.T) {
+	t.Parallel()
+	up, down := newFake().start(t), &fake{socket: filepath.Join(shortDir(t), "loopd.sock")}
+	const told = `{"conversation_id":"3f9a","workspace_roots":["/home/user/shop"],"hook_event_name":"beforeSubmitPrompt","prompt":"hi"}`
+	for _, tt := range []struct {
+		f     *fake
+		stdin string
+	}{{up, told}, {up, "no JSON"}, {down, told}} {
+		if r := loopctl(t.Context(), tt.f.env("LOOP_WORK_ITEM=github:acme/shop#15"), tt.stdin, "hook", "cursor"); r != (result{Stdout: "{}\n"}) {
+			t.Errorf("%s: the hook left %+v, want {}", tt.stdin, r)
+		}
+	}
+	want := []proto.Message{&loopv1.ReportRequest{
+		Event: "prompt", WorkItem: "github:acme/shop#15", Harness: "cursor", HarnessSessionId: "3f9a", Cwd: "/home/user/shop",
+	}}
+	if diff := cmp.Diff(want, up.called(), protocmp.Transform(), protocmp.IgnoreFields(&loopv1.ReportRequest{}, "at", "where")); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 }
 

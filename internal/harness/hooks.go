@@ -24,13 +24,16 @@ const (
 )
 
 // ReadHook says what a call of a harness's hook tells. The event is that of the argument, one of the loop.Hook words, or where
-// there is none the one that stdin names; what stdin holds and the environment says is checked and cut, never trusted. A report
+// there is none the one that stdin names, which a harness that is not built in must not leave to that; what stdin holds and the environment says is checked and cut, never trusted. A report
 // without an event is nothing to tell: an event that says nothing of the conversation, or a headless run that is not ours. The
 // error is ErrInvalid.
 func ReadHook(harness, event string, stdin []byte, getenv func(string) string, now time.Time) (loop.Report, error) {
 	read, known := hookReaders[harness]
+	if !known && (event == "" || !harnessName.MatchString(harness)) {
+		return loop.Report{}, fmt.Errorf("hooks of %q: Loop does not know their events; name one of %v: %w", harness, hookEvents, loop.ErrInvalid)
+	}
 	if !known {
-		return loop.Report{}, fmt.Errorf("hooks of %q: Loop does not know them: %w", harness, loop.ErrInvalid)
+		read = readDeclaredHook
 	}
 	if event != "" && !slices.Contains(hookEvents, loop.HookEvent(event)) {
 		return loop.Report{}, fmt.Errorf("hook event %q is none of %v: %w", event, hookEvents, loop.ErrInvalid)
@@ -53,8 +56,12 @@ func ReadHook(harness, event string, stdin []byte, getenv func(string) string, n
 
 // hookReaders fill in a report from what each harness tells its hooks. They leave an event that is given as it is.
 var hookReaders = map[string]func(r *loop.Report, stdin []byte, getenv func(string) string) error{
-	"claude": readClaudeHook,
+	claudeName: readClaudeHook,
+	codexName:  readCodexHook,
+	cursorName: readCursorHook,
 }
+
+var harnessName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,99}$`)
 
 var hookEvents = []loop.HookEvent{
 	loop.HookStart, loop.HookPrompt, loop.HookStop, loop.HookFailure, loop.HookWaiting, loop.HookEnd,

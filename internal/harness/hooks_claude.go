@@ -1,28 +1,11 @@
 package harness
 
-import (
-	"encoding/json"
+import "github.com/loop-daemon/loop/internal/loop"
 
-	"github.com/loop-daemon/loop/internal/loop"
-)
-
-// claudeHook is what Claude Code tells a hook on stdin, as far as it is looked at.
-type claudeHook struct {
-	SessionID        string `json:"session_id"`
-	Event            string `json:"hook_event_name"`
-	Cwd              string `json:"cwd"`
-	Source           string `json:"source"` // of SessionStart
-	Reason           string `json:"reason"` // of SessionEnd
-	Prompt           string `json:"prompt"` // of UserPromptSubmit
-	ToolName         string `json:"tool_name"`
-	NotificationType string `json:"notification_type"`
-	Message          string `json:"message"`
-}
-
-// readClaudeHook takes of a prompt nothing but the tokens in it.
+// readClaudeHook reads what Claude Code tells.
 func readClaudeHook(r *loop.Report, stdin []byte, getenv func(string) string) error {
-	var told claudeHook
-	if err := json.Unmarshal(stdin, &told); err != nil {
+	told, err := readTold(stdin)
+	if err != nil {
 		return err
 	}
 	if r.Event == "" {
@@ -32,29 +15,13 @@ func readClaudeHook(r *loop.Report, stdin []byte, getenv func(string) string) er
 		r.Event = "" // somebody's script; it may run within a conversation of ours, and has all that we gave that to know it by
 		return nil
 	}
-	r.SessionID = loop.SessionID(told.SessionID)
 	r.PID = hookPID(getenv("CLAUDE_PID"))
-	r.Cwd = hookFolder(told.Cwd)
-	switch r.Event {
-	case loop.HookStart:
-		r.Source = hookLine(told.Source, maxHookWord)
-	case loop.HookEnd:
-		r.Source = hookLine(told.Reason, maxHookWord)
-	case loop.HookWaiting:
-		r.Detail = hookLine(told.Message, maxHookLine)
-		if told.ToolName != "" {
-			r.Detail = "permission to use " + hookLine(told.ToolName, maxHookWord)
-		}
-	case loop.HookPrompt:
-		r.Runs = loop.FindTokens(told.Prompt)
-		r.Runs = r.Runs[:min(len(r.Runs), maxHookRuns)]
-	case loop.HookStop, loop.HookFailure:
-	}
+	told.fill(r)
 	return nil
 }
 
 // claudeEvent says what an event of Claude Code's means; "" is nothing.
-func claudeEvent(told claudeHook) loop.HookEvent {
+func claudeEvent(told hookTold) loop.HookEvent {
 	switch told.Event {
 	case "SessionStart":
 		return loop.HookStart

@@ -127,11 +127,12 @@ func TestReadHookRefuses(t *testing.T) {
 }
 
 func FuzzReadHook(f *testing.F) {
-	f.Add("", `{"session_id":"3f9a","hook_event_name":"UserPromptSubmit","prompt":"[loop `+shownRun+`]"}`, "l-1", "github:acme/shop#15", "4711")
-	f.Add("waiting", `{"session_id":"3f9a","message":"a\nb","tool_name":"Bash","cwd":"/x"}`, "", "", "-1")
-	f.Fuzz(func(t *testing.T, event, stdin, launch, item, pid string) {
+	f.Add("claude", "", `{"session_id":"3f9a","hook_event_name":"UserPromptSubmit","prompt":"[loop `+shownRun+`]"}`, "l-1", "github:acme/shop#15", "4711")
+	f.Add("cursor", "", `{"conversation_id":"3f9a","hook_event_name":"stop","workspace_roots":["/x"],"status":"error"}`, "", "", "")
+	f.Add("gemini", "waiting", `{"session_id":"3f9a","message":"a\nb","tool_name":"Bash","cwd":"/x"}`, "", "", "-1")
+	f.Fuzz(func(t *testing.T, name, event, stdin, launch, item, pid string) {
 		env := map[string]string{"LOOP_LAUNCH": launch, "LOOP_WORK_ITEM": item, "CLAUDE_PID": pid}
-		r, err := harness.ReadHook("claude", event, []byte(stdin), func(name string) string { return env[name] }, hookedAt)
+		r, err := harness.ReadHook(name, event, []byte(stdin), func(name string) string { return env[name] }, hookedAt)
 		if err != nil || r.Event == "" {
 			return
 		}
@@ -144,4 +145,51 @@ func FuzzReadHook(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestReadHookOfOthers holds what the hooks of the other harnesses mean. None of them tells its pid.
+func TestReadHookOfOthers(t *testing.T) {
+	t.Parallel()
+	const env = "LOOP_WORK_ITEM=github:acme/shop#15 CLAUDE_PID=4711 CLAUDE_CODE_SESSION_ATTENDED=0" // as within a conversation of Claude Code
+	w, err := loop.ParseRef("github:acme/shop#15")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		harness, event, stdin string
+		want                  loop.Report
+	}{
+		{"codex", "", `{"hook_event_name":"SessionStart","source":"resume"}`, loop.Report{Event: loop.HookStart, Source: "resume"}},
+		{"codex", "", `{"hook_event_name":"UserPromptSubmit","prompt":"a [loop ` + shownRun + `]","turn_id":"1"}`, loop.Report{Event: loop.HookPrompt, Runs: []loop.RunID{shownRun}}},
+		{"codex", "", `{"hook_event_name":"Stop","last_assistant_message":"a"}`, loop.Report{Event: loop.HookStop}},
+		{"codex", "", `{"hook_event_name":"Interrupt"}`, loop.Report{Event: loop.HookStop}},
+		{"codex", "", `{"hook_event_name":"PermissionRequest","tool_name":"shell"}`, loop.Report{Event: loop.HookWaiting, Detail: "permission to use shell"}},
+		{"codex", "", `{"hook_event_name":"SessionEnd","reason":"other"}`, loop.Report{Event: loop.HookEnd, Source: "other"}},
+		{"codex", "", `{"hook_event_name":"PostToolUse"}`, loop.Report{}},
+		{"cursor", "", `{"hook_event_name":"sessionStart","is_background_agent":false}`, loop.Report{Event: loop.HookStart}},
+		{"cursor", "", `{"hook_event_name":"sessionStart","is_background_agent":true}`, loop.Report{}},
+		{"cursor", "", `{"hook_event_name":"beforeSubmitPrompt","prompt":"[loop ` + shownRun + `]"}`, loop.Report{Event: loop.HookPrompt, Runs: []loop.RunID{shownRun}}},
+		{"cursor", "", `{"hook_event_name":"stop","status":"completed"}`, loop.Report{Event: loop.HookStop}},
+		{"cursor", "", `{"hook_event_name":"stop","status":"aborted"}`, loop.Report{Event: loop.HookStop}},
+		{"cursor", "", `{"hook_event_name":"stop","status":"error"}`, loop.Report{Event: loop.HookFailure}},
+		{"cursor", "", `{"hook_event_name":"sessionEnd","reason":"user_close"}`, loop.Report{Event: loop.HookEnd, Source: "user_close"}},
+		{"cursor", "", `{"hook_event_name":"preToolUse"}`, loop.Report{}},
+		{"gemini", "prompt", `{"hook_event_name":"BeforeAgent","prompt":"[loop ` + shownRun + `]"}`, loop.Report{Event: loop.HookPrompt, Runs: []loop.RunID{shownRun}}},
+		{"copilot", "end", `{"sessionId":"3f9a","reason":"complete"}`, loop.Report{Event: loop.HookEnd, Source: "complete"}},
+	} {
+		common := `{"session_id":"3f9a","cwd":"/home/user/shop",`
+		switch tt.harness {
+		case "cursor":
+			common = `{"conversation_id":"3f9a","workspace_roots":["/home/user/shop","/x"],`
+		case "copilot":
+			common = `{"cwd":"/home/user/shop",`
+		}
+		if want := &tt.want; want.Event != "" {
+			want.Harness, want.SessionID, want.Item, want.Cwd, want.At = tt.harness, "3f9a", w, "/home/user/shop", hookedAt
+		}
+		got, err := harness.ReadHook(tt.harness, tt.event, []byte(common+tt.stdin[1:]), environment(env), hookedAt)
+		if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
+			t.Errorf("%s, %s: %v; report (-want +got):\n%s", tt.harness, tt.stdin, err, diff)
+		}
+	}
 }

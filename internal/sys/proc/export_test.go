@@ -2,8 +2,11 @@ package proc
 
 import "time"
 
-// ProcargsHasEnv lets the tests reach what only macOS uses.
-var ProcargsHasEnv = procargsHasEnv
+// ProcargsHasEnv and Procargs let the tests reach what only macOS uses.
+var (
+	ProcargsHasEnv = procargsHasEnv
+	Procargs       = procargs
+)
 
 // ReadLate is what Run gets of the text that a program wrote, when the time to read it is over before the reading begins, and
 // another process keeps the pipe open.

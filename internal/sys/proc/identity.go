@@ -74,7 +74,8 @@ func Signal(id Identity, sig syscall.Signal) error {
 type row struct {
 	pid, parent, group int
 	start              uint64
-	ended              bool // a zombie
+	ended              bool   // a zombie
+	terminal           uint32 // the device's number; 0 is none
 }
 
 func (r row) identity() Identity { return Identity{PID: r.pid, Start: r.start, Boot: boot()} }

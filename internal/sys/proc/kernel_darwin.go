@@ -3,6 +3,8 @@ package proc
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"sync"
 
@@ -32,11 +34,28 @@ func stat(pid int) (row, error) {
 
 func rowOf(p *unix.KinfoProc) row {
 	started := p.Proc.P_starttime
+	terminal := uint32(p.Eproc.Tdev)
+	if terminal == math.MaxUint32 { // NODEV
+		terminal = 0
+	}
 	return row{
 		pid: int(p.Proc.P_pid), parent: int(p.Eproc.Ppid), group: int(p.Eproc.Pgid),
 		start: uint64(started.Sec)*1e6 + uint64(started.Usec),
-		ended: p.Proc.P_stat == zombie,
+		ended: p.Proc.P_stat == zombie, terminal: terminal,
 	}
+}
+
+// terminalName names a device by its number: all terminals in windows are of one kind.
+func terminalName(device uint32) string { return fmt.Sprintf("ttys%03d", device&0xffffff) }
+
+// arguments reads how a process was started.
+func arguments(pid int) []string {
+	told, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil {
+		return nil
+	}
+	args, _ := procargs(told)
+	return args
 }
 
 // list reads the whole process table.

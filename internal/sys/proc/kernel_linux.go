@@ -36,7 +36,7 @@ func stat(pid int) (row, error) {
 // parseStat reads the line of proc_pid_stat(5). The second field is the program's name in parentheses, which may itself hold
 // parentheses and blanks: what counts begins after the last one.
 func parseStat(pid int, line []byte) (row, error) {
-	const state, parent, group, threads, start = 0, 1, 2, 17, 19 // after the name, which is field 2
+	const state, parent, group, terminal, threads, start = 0, 1, 2, 4, 17, 19 // after the name, which is field 2
 	fields := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
 	if len(fields) <= start {
 		return row{}, fmt.Errorf("malformed stat line %q", line)
@@ -51,7 +51,32 @@ func parseStat(pid int, line []byte) (row, error) {
 	}
 	// A first thread that ended while others work shows as a zombie, with more than one thread.
 	ended := strings.Contains("ZX", fields[state]) && numbers[2] <= 1
-	return row{pid: pid, parent: int(numbers[0]), group: int(numbers[1]), start: numbers[3], ended: ended}, nil
+	device, _ := strconv.ParseUint(fields[terminal], 10, 32)
+	return row{
+		pid: pid, parent: int(numbers[0]), group: int(numbers[1]), start: numbers[3], ended: ended, terminal: uint32(device),
+	}, nil
+}
+
+// terminalName names a device by its number, as the kernel gives them out.
+func terminalName(device uint32) string {
+	major, minor := unix.Major(uint64(device)), unix.Minor(uint64(device))
+	const console, firstPTS, lastPTS = 4, 136, 143
+	switch {
+	case major >= firstPTS && major <= lastPTS:
+		return fmt.Sprintf("pts/%d", (major-firstPTS)<<8+minor)
+	case major == console:
+		return fmt.Sprintf("tty%d", minor)
+	}
+	return ""
+}
+
+// arguments reads how a process was started.
+func arguments(pid int) []string {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil || len(line) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 }
 
 // list reads the whole process table.

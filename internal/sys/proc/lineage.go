@@ -21,10 +21,23 @@ func Lineage(pid int) ([]Identity, error) {
 			return nil, fmt.Errorf("process %d: %w", pid, err)
 		}
 		if err != nil {
-			break // it ended just now, and what it started will go to another
+			return line, nil //nolint:nilerr // it ended just now, and what it started will go to another
 		}
 		line = append(line, row.identity())
 		pid = row.parent
 	}
 	return line, nil
+}
+
+// Args returns the arguments of a process, the program's name first, as it was started or as it calls itself now. There are none
+// for a process that has ended or may not be read.
+func Args(pid int) []string { return arguments(pid) }
+
+// Terminal names the terminal that a process belongs to, such as pts/3; "" for none.
+func Terminal(pid int) string {
+	row, err := stat(pid)
+	if err != nil || row.terminal == 0 {
+		return ""
+	}
+	return terminalName(row.terminal)
 }

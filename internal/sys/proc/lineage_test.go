@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
@@ -29,5 +31,15 @@ func TestLineageBeginsWithTheProcessAndGoesUp(t *testing.T) {
 	}
 	if line, err := proc.Lineage(1 << 29); !errors.Is(err, os.ErrProcessDone) || line != nil {
 		t.Errorf("lineage of nobody: %v, %v", line, err)
+	}
+}
+
+func TestArgsAreThoseOfTheProcess(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff(os.Args, proc.Args(os.Getpid())); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	if args := proc.Args(1 << 29); args != nil {
+		t.Errorf("arguments of nobody: %q", args)
 	}
 }

@@ -181,4 +181,7 @@ func TestProcargs(t *testing.T) {
 			}
 		})
 	}
+	if got, _ := proc.Procargs(args(2, "/bin/x", "", "", "x", "y z", "A=1", "")); !slices.Equal(got, []string{"x", "y z"}) {
+		t.Errorf("arguments %q", got)
+	}
 }
