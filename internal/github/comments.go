@@ -21,6 +21,7 @@ type Comment struct {
 	Inline bool   // on a line of a pull request; numbered apart from those in the conversation
 	Review int64  // of an inline one: the review that it is a part of
 	URL    string // its page
+	NodeID string // for Edits
 
 	raw jsontext.Value
 }
@@ -30,6 +31,7 @@ type Review struct {
 	loop.Review
 	SubmittedAt time.Time
 	URL         string // its page
+	NodeID      string // for Edits
 
 	raw jsontext.Value
 }
@@ -56,12 +58,17 @@ func (c *Client) comments(ctx context.Context, r loop.Repo, kind string, from ti
 func (c *Client) Reviews(ctx context.Context, w loop.WorkItem) (Listing[Review], error) {
 	q := query{repo: repoOf(w, 0), path: itemPath(w, "pulls") + "/reviews"}
 	l, err := listAll(ctx, c, q, func(raw jsontext.Value) (Review, error) {
-		var got review
+		var got struct {
+			review `json:",inline"`
+
+			NodeID text `json:"node_id"`
+		}
 		err := json.Unmarshal(raw, &got, lenient())
 		return Review{
 			Review:      loop.Review{ID: int64(got.ID), State: strings.ToLower(string(got.State)), Body: string(got.Body), Author: got.User.is.actor()},
 			SubmittedAt: first(got.SubmittedAt),
 			URL:         string(got.HTMLURL),
+			NodeID:      string(got.NodeID),
 			raw:         raw.Clone(),
 		}, err
 	})
@@ -76,6 +83,7 @@ func readComment(raw jsontext.Value) (Comment, error) {
 		IssueURL text   `json:"issue_url"`
 		PullURL  text   `json:"pull_request_url"`
 		Review   number `json:"pull_request_review_id"`
+		NodeID   text   `json:"node_id"`
 	}
 	if err := json.Unmarshal(raw, &got, lenient()); err != nil {
 		return Comment{}, err
@@ -88,6 +96,7 @@ func readComment(raw jsontext.Value) (Comment, error) {
 		Inline:  got.PullURL != "",
 		Review:  int64(got.Review),
 		URL:     string(got.HTMLURL),
+		NodeID:  string(got.NodeID),
 		raw:     raw.Clone(),
 	}, nil
 }

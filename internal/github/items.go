@@ -24,6 +24,7 @@ type Item struct {
 	StateReason string     // "completed", "not_planned", "reopened", …
 	ClosedBy    loop.Actor // who closed or merged it; zero where the API does not say
 	Locked      bool
+	NodeID      string // for Edits
 
 	raw jsontext.Value
 }
@@ -115,6 +116,7 @@ type restItem struct {
 	ClosedBy      object[account] `json:"closed_by"`
 	MergedBy      object[account] `json:"merged_by"`
 	Locked        flag            `json:"locked"`
+	NodeID        text            `json:"node_id"`
 }
 
 func itemsOf(r loop.Repo) func(jsontext.Value) (Item, error) {
@@ -134,6 +136,7 @@ func readItem(r loop.Repo, raw jsontext.Value) (Item, error) {
 		StateReason: string(got.StateReason),
 		ClosedBy:    got.ClosedBy.is.actor(),
 		Locked:      bool(got.Locked),
+		NodeID:      string(got.NodeID),
 		raw:         raw.Clone(),
 	}
 	i.PR = got.Pull.given || got.Base.ok
