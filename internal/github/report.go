@@ -37,7 +37,7 @@ func Changed(i Item, c Change) (loop.Delivery, error) {
 	switch c.Action {
 	case "closed":
 		then["state"], then["closed_at"] = "closed", stamp(c.At)
-	case "reopened":
+	case "opened", "reopened":
 		then["state"], then["closed_at"] = "open", nil
 	}
 	var err error

@@ -183,7 +183,7 @@ func TestAReview(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	then, now := githubtest.Epoch, map[string]any{"updated_at": "2026-07-09T10:00:00Z", "repository_url": apiRepo}
+	const then, later = "2026-07-02T10:00:00Z", "2026-07-09T10:00:00Z"
 	for _, tc := range []struct {
 		kind    loop.Kind
 		webhook []byte
@@ -199,10 +199,14 @@ func TestChanges(t *testing.T) {
 		handlers := map[string]http.HandlerFunc{}
 		w, r := newWorld(t, handlers), rest(t, tc.webhook)
 		actor := r.object("sender", nil)
-		handlers["/repos/acme/shop/issues/15/events"] = says(`[{"id":1,"actor":` + actor + `,"created_at":"` + then.Format("2006-01-02T15:04:05Z") + `",` + tc.change + `}]`)
+		handlers["/repos/acme/shop/issues/15/events"] = says(`[{"id":1,"actor":` + actor + `,"created_at":"` + then + `",` + tc.change + `}]`)
 		l, err := w.Changes(t.Context(), item(15))
 		if err != nil || len(l.All) != 1 {
 			t.Fatalf("%+v, %v", l, err)
+		}
+		now := map[string]any{"updated_at": later, "repository_url": apiRepo}
+		if strings.Contains(tc.change, "reopened") {
+			now["state"], now["closed_at"] = "closed", later
 		}
 		var i github.Item
 		if tc.kind == loop.KindIssues {
