@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -155,8 +156,10 @@ func (c *Client) server(name string) (*server, error) {
 	return s, err
 }
 
-func repoPath(r loop.Repo) string { return "repos/" + r.Owner + "/" + r.Name }
+func repoPath(r loop.Repo) string {
+	return "repos/" + url.PathEscape(r.Owner) + "/" + url.PathEscape(r.Name)
+}
 
 func itemPath(w loop.WorkItem, kind string) string {
-	return fmt.Sprintf("repos/%s/%s/%s/%d", w.Owner, w.Repo, kind, w.Number)
+	return fmt.Sprintf("%s/%s/%d", repoPath(repoOf(w, 0)), kind, w.Number)
 }

@@ -83,7 +83,7 @@ func (l *limit) wait(ctx context.Context, method string) error {
 
 // note learns from an answer. It reports whether the request itself was turned away by a limit, and until when.
 func (l *limit) note(status int, header http.Header, err error) (until time.Time, limited bool) {
-	now := time.Now()
+	now := time.Now().Round(0) // by the wall: a machine that sleeps is not limited for longer
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limited = isLimit(status, header, err)

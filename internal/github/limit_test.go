@@ -56,6 +56,7 @@ func TestLimits(t *testing.T) {
 		{"too many without a time", answers(429, ``), time.Minute},
 		{"overloaded with a time", answers(503, ``, "Retry-After", "30"), 30 * time.Second},
 		{"a year", answers(429, ``, "Retry-After", "31536000"), 2 * time.Hour},
+		{"a reset in a year", answers(429, ``, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1000000000", "Date", date.Format(http.TimeFormat)), 2 * time.Hour},
 		{"no right", answers(403, `{"message":"Resource not accessible"}`, "X-RateLimit-Remaining", "4999"), 0},
 		{"enterprise, which counts nothing", answers(403, `{"message":"Must have admin rights"}`), 0},
 		{"down", answers(500, ``), 0},
