@@ -73,8 +73,8 @@ type Options struct {
 	// session without one is loop.ErrConflict, with what to do instead.
 	Attach func(ctx context.Context, s loop.Session, write bool, callerTmux string) (Attach, error)
 
-	// Report takes in what a hook of a harness told.
-	Report func(ctx context.Context, r loop.Report) error
+	// Report takes in what a hook of a harness told, and returns what the hook is to say.
+	Report func(ctx context.Context, r loop.Report) (loop.HookAnswer, error)
 
 	// Wait waits until there is something to wake a live conversation with; false when ctx ends or another waits in its place.
 	Wait func(ctx context.Context, w session.Waiter) (loop.Wake, bool)

@@ -107,9 +107,12 @@ func open(t *testing.T, change ...func(*api.Options)) *house {
 		Reload:     func(context.Context) (api.Reloaded, error) { return api.Reloaded{}, nil },
 		Simulate:   func(context.Context, string, []byte) (api.Simulated, error) { return api.Simulated{}, nil },
 		Attach:     func(context.Context, loop.Session, bool, string) (api.Attach, error) { return api.Attach{}, nil },
-		Report:     func(_ context.Context, r loop.Report) error { h.live.Report(r); return nil },
-		Wait:       h.live.Wait,
-		Presence:   h.live.Presence,
+		Report: func(_ context.Context, r loop.Report) (loop.HookAnswer, error) {
+			h.live.Report(r)
+			return loop.HookAnswer{}, nil
+		},
+		Wait:     h.live.Wait,
+		Presence: h.live.Presence,
 	}
 	h.db = stores(t, &h.Options)
 	for _, c := range change {

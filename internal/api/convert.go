@@ -49,8 +49,8 @@ func sessionMessage(s loop.Session, a dispatch.Activity) *loopv1.Session {
 
 func presenceMessage(p loop.Presence) *loopv1.Presence {
 	return &loopv1.Presence{
-		Harness: p.Harness, HarnessSessionId: string(p.SessionID), Launch: p.Launch, Pid: int32(p.PID),
-		Turn: string(p.Turn), Since: timeMessage(p.Since), Detail: text(p.Detail), Waker: p.Waker,
+		Harness: p.Harness, HarnessSessionId: string(p.SessionID), Launch: p.Launch, Pid: int32(p.Process.PID),
+		Turn: string(p.Turn), Since: timeMessage(p.Since), Detail: text(p.Detail), Where: text(p.Where), Waker: p.Waker,
 	}
 }
 

@@ -42,7 +42,7 @@ func deliveryFilter(req *loopv1.ListDeliveriesRequest) (f inbox.Filter, err erro
 	if err != nil {
 		return f, err
 	}
-	if f.Item, err = optionalItem("work_item", req.GetWorkItem()); err != nil {
+	if f.Item, err = optionalItem(req.GetWorkItem()); err != nil {
 		return f, err
 	}
 	f.Limit, f.Before = int(req.GetLimit()), req.GetBeforeSeq()

@@ -58,7 +58,7 @@ func (d *daemon) Events(req *loopv1.EventsRequest, stream grpc.ServerStreamingSe
 var typePattern = regexp.MustCompile(`^[a-z_]+\.[a-z_]+$`)
 
 func eventFilter(req *loopv1.EventsRequest) (f eventlog.Filter, err error) {
-	if f.Item, err = optionalItem("work_item", req.GetWorkItem()); err != nil {
+	if f.Item, err = optionalItem(req.GetWorkItem()); err != nil {
 		return f, err
 	}
 	f.Type = loop.LogType(req.GetType())

@@ -27,11 +27,11 @@ func workItem(field, ref string) (loop.WorkItem, error) {
 }
 
 // optionalItem reads a ref that may be empty.
-func optionalItem(field, ref string) (loop.WorkItem, error) {
+func optionalItem(ref string) (loop.WorkItem, error) {
 	if ref == "" {
 		return loop.WorkItem{}, nil
 	}
-	return workItem(field, ref)
+	return workItem("work_item", ref)
 }
 
 // maxDeliveryID is longer than any id that loopd makes or takes.

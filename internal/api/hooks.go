@@ -9,6 +9,7 @@ import (
 
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/session"
+	"github.com/loop-daemon/loop/internal/sys/unixsock"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
 
@@ -26,10 +27,18 @@ func (s *sessions) Report(ctx context.Context, req *loopv1.ReportRequest) (*loop
 	if err != nil {
 		return nil, err
 	}
-	if err := s.o.Report(ctx, r); err != nil {
+	r.Caller = caller(ctx)
+	a, err := s.o.Report(ctx, r)
+	if err != nil {
 		return nil, err
 	}
-	return &loopv1.ReportResponse{}, nil
+	return &loopv1.ReportResponse{Note: text(a.Note), Context: text(a.Context), Run: string(a.Run), Text: text(a.Text)}, nil
+}
+
+// caller is the process at the other end of the socket; 0 where that cannot be seen.
+func caller(ctx context.Context) int {
+	peer, _ := unixsock.FromContext(ctx)
+	return peer.PID
 }
 
 // report checks every field: whoever calls a hook may have set what it passes on.
@@ -41,7 +50,7 @@ func report(req *loopv1.ReportRequest) (r loop.Report, err error) {
 	if r.Event == "" {
 		return r, invalid("event", "is required, such as start")
 	}
-	if r.Item, err = optionalItem("work_item", req.GetWorkItem()); err != nil {
+	if r.Item, err = optionalItem(req.GetWorkItem()); err != nil {
 		return r, err
 	}
 	if r.Harness, err = name("harness", req.GetHarness(), "claude"); err != nil {
@@ -93,6 +102,7 @@ func (s *sessions) Wait(ctx context.Context, req *loopv1.WaitRequest) (*loopv1.W
 	if err != nil {
 		return nil, err
 	}
+	w.Caller = caller(ctx)
 	wake, ok := s.o.Wait(ctx, w)
 	if !ok {
 		return &loopv1.WaitResponse{}, context.Cause(ctx)
@@ -101,7 +111,7 @@ func (s *sessions) Wait(ctx context.Context, req *loopv1.WaitRequest) (*loopv1.W
 }
 
 func waiter(req *loopv1.WaitRequest) (w session.Waiter, err error) {
-	if w.Item, err = workItem("work_item", req.GetWorkItem()); err != nil {
+	if w.Item, err = optionalItem(req.GetWorkItem()); err != nil {
 		return w, err
 	}
 	if w.Harness, err = name("harness", req.GetHarness(), "claude"); err != nil {

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -23,9 +24,12 @@ func TestReportsArePassedOnWhole(t *testing.T) {
 	t.Parallel()
 	got := make(chan loop.Report, 1)
 	h := open(t, func(o *api.Options) {
-		o.Report = func(_ context.Context, r loop.Report) error { got <- r; return nil }
+		o.Report = func(_ context.Context, r loop.Report) (loop.HookAnswer, error) {
+			got <- r
+			return loop.HookAnswer{Note: "for you", Context: "for the agent", Run: "r-9", Text: "go on"}, nil
+		}
 	})
-	_, err := h.sessions.Report(t.Context(), &loopv1.ReportRequest{
+	answer, err := h.sessions.Report(t.Context(), &loopv1.ReportRequest{
 		Event: "waiting", WorkItem: "acme/shop#15", Harness: "claude", HarnessSessionId: "s-1", Launch: "l-1", Run: "r-1", Pid: 7,
 		Source: "startup", Detail: "Bash:\nrm \xe2\x80\xae -rf", Runs: []string{"r-2", "r-3"}, Cwd: "/home/user", At: timestamppb.New(born),
 		StartedAt: 99, Where: "tmux\n%3", CloseOnEnd: true,
@@ -36,10 +40,14 @@ func TestReportsArePassedOnWhole(t *testing.T) {
 	want := loop.Report{
 		Event: loop.HookWaiting, Item: item(t, "acme/shop#15"), Harness: "claude", SessionID: "s-1", Launch: "l-1", Run: "r-1", PID: 7,
 		Source: "startup", Detail: "Bash: rm \u202e -rf", Runs: []loop.RunID{"r-2", "r-3"}, Cwd: "/home/user", At: born,
-		Started: 99, Where: "tmux %3", CloseOnEnd: true,
+		Started: 99, Where: "tmux %3", CloseOnEnd: true, Caller: os.Getpid(),
 	}
 	if diff := cmp.Diff(want, <-got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	says := &loopv1.ReportResponse{Note: "for you", Context: "for the agent", Run: "r-9", Text: "go on"}
+	if diff := cmp.Diff(says, answer, protocmp.Transform()); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
 	}
 }
 

@@ -76,7 +76,6 @@ func TestEveryFieldIsChecked(t *testing.T) {
 		{"report of a strange run", report(func(r *loopv1.ReportRequest) { r.Run = "../x" }), "run"},
 		{"report of an empty run", report(func(r *loopv1.ReportRequest) { r.Runs = []string{""} }), "runs"},
 		{"report of many runs", report(func(r *loopv1.ReportRequest) { r.Runs = make([]string, 1000) }), "runs"},
-		{"wait for no item", wait(&loopv1.WaitRequest{Harness: "claude", HarnessSessionId: "s-1"}), "work_item"},
 		{"wait for no harness", wait(&loopv1.WaitRequest{WorkItem: "a/b#1", HarnessSessionId: "s-1"}), "harness"},
 		{"wait for no conversation", wait(&loopv1.WaitRequest{WorkItem: "a/b#1", Harness: "claude"}), "harness_session_id"},
 		{"wait in a strange launch", wait(&loopv1.WaitRequest{WorkItem: "a/b#1", Harness: "claude", HarnessSessionId: "s-1", Launch: "a b"}), "launch"},

@@ -150,18 +150,24 @@ func (d *daemon) listen(ctx context.Context) (net.Listener, error) {
 func (d *daemon) build() error {
 	var err error
 	d.inbox, d.items, d.events = inbox.New(d.journal), item.New(d.journal), eventlog.New(d.journal, d.log)
-	d.hooks = session.NewLive()
+	if d.hooks, err = session.OpenLive(session.LiveOptions{
+		Dir: filepath.Join(d.folders.Registry, "live"), Logger: d.log, Wakes: func() bool { return d.live.Load().settings.DeliverLive },
+	}); err != nil {
+		return err
+	}
 	if d.runs, err = runner.New(runner.Options{Dir: d.folders.Runs, Exec: d.env.Starter, Agents: d.agent, Logger: d.log}); err != nil {
 		return err
 	}
 	if err := d.openTerminals(context.Background()); err != nil {
 		return err
 	}
-	d.hosts = runner.NewHosts(d.runs, d.panes(), d.terminal)
+	d.hosts = runner.NewHosts(runner.HostsOptions{
+		Headless: d.runs, Terminals: d.terminal, Panes: d.panes(), Runs: d.folders.Runs, Live: d.hooks, Agents: d.agent, Logger: d.log,
+	})
 	d.dispatch = dispatch.New(dispatch.Options{
-		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Runner: d.hosts, Logger: d.log,
+		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Live: d.hooks, Log: d.events, Runner: d.hosts, Logger: d.log,
 		Decode: github.Decode, Settings: func() dispatch.Settings { return d.live.Load().settings },
-		NewSessionID: d.newSessionID, Place: d.place, Available: d.available,
+		NewSessionID: d.newSessionID, Place: d.place, Launched: d.launched, Available: d.available,
 		RetryBase: d.env.RetryBase, ProbeBase: d.env.ProbeBase, Step: d.env.Step,
 	})
 	if d.loaded.Config.Webhook.Enabled {

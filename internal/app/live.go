@@ -77,6 +77,7 @@ func settings(cfg config.Config) dispatch.Settings {
 		Join:           r.Join,
 		Timeout:        r.DispatchTimeout,
 		CloseSettle:    r.CloseSettle,
+		DeliverLive:    cfg.Hooks.DeliverLive,
 	}
 }
 

@@ -28,7 +28,7 @@ func (d *daemon) apiOptions() api.Options {
 	return api.Options{
 		Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Dispatcher: d.dispatch, Logger: d.log,
 		Transcript: d.hosts.Transcript, Status: d.status, Reload: d.reloadNow, Simulate: d.simulate,
-		Attach: d.attach, Report: d.heard, Wait: d.hooks.Wait, Presence: d.hooks.Presence,
+		Attach: d.attach, Report: d.dispatch.Heard, Wait: d.dispatch.Await, Presence: d.hooks.Presence,
 	}
 }
 

@@ -113,13 +113,12 @@ func (d *daemon) place(w loop.WorkItem, name string, kind loop.RunnerKind) (targ
 // queued reports whether something waits for the session of an item.
 func (d *daemon) queued(w loop.WorkItem) bool { return d.dispatch.Activity(w).Queued > 0 }
 
-// heard takes in what a hook told of a live conversation.
-func (d *daemon) heard(ctx context.Context, r loop.Report) error {
-	d.hooks.Report(r)
-	if r.Event != loop.HookStart || r.Launch == "" || d.terminals == nil || d.terminals.Launched(r.Item) != r.Launch {
-		return nil
+// launched names the launch that the terminal of an item has.
+func (d *daemon) launched(w loop.WorkItem) string {
+	if d.terminals == nil {
+		return ""
 	}
-	return d.dispatch.Moved(ctx, r.Item, r.Harness, r.SessionID)
+	return d.terminals.Launched(w)
 }
 
 // attach answers with the command that shows a session's terminal.

@@ -46,9 +46,10 @@ type hook struct {
 // Help is shown below the flags.
 func (hook) Help() string {
 	return `
-For the hooks of harnesses, which tell what happens as JSON on stdin. It prints nothing on stdout (for cursor, an empty answer) and
-ends with 0 within a second, whatever happens: a hook never holds up or breaks the agent. The work item is $LOOP_WORK_ITEM, else
-that of the branch (issue-15-fix-login) and of the remote called origin; without one nothing is told. With wait it stays as long as the process that called it,
+For the hooks of harnesses, which tell what happens as JSON on stdin. It prints nothing on stdout but what the harness is to read,
+and ends with 0 within a second, whatever happens: a hook never holds up or breaks the agent. The work item is that of the
+conversation where it is registered, else $LOOP_WORK_ITEM, else that of the branch (issue-15-fix-login) and of the remote called
+origin. With wait it stays as long as the process that called it,
 also while loopd is away; when there is something for the conversation it prints that on stderr and ends with 2.
 
 Examples:
@@ -99,7 +100,7 @@ func hookMain(args []string, run func() error, stdout, stderr io.Writer) int {
 }
 
 // Run tells loopd what the hook was told, or waits.
-func (h hook) Run(ctx context.Context, c *client, who caller) error {
+func (h hook) Run(ctx context.Context, c *client, out *printer, who caller) error {
 	c.link.impatient()
 	if h.Event == waitEvent {
 		return h.wait(ctx, c, who)
@@ -110,7 +111,13 @@ func (h hook) Run(ctx context.Context, c *client, who caller) error {
 	if err != nil || r.Event == "" {
 		return err
 	}
-	_, err = c.Report(ctx, reportRequest(r))
+	answer, err := c.Report(ctx, reportRequest(r))
+	if err != nil {
+		return err
+	}
+	_, err = out.stdout.Write(harness.SayInHook(h.Harness, r.Event, loop.HookAnswer{
+		Note: answer.GetNote(), Context: answer.GetContext(), Run: loop.RunID(answer.GetRun()), Text: answer.GetText(),
+	}))
 	return err
 }
 
@@ -136,7 +143,7 @@ func (h hook) read(ctx context.Context, event string, who caller) (loop.Report, 
 	}
 }
 
-// report says what is to be told: nothing of a conversation that works on no item.
+// report says what is to be told. Where neither branch nor environment names an item, loopd may know the conversation.
 func (h hook) report(ctx context.Context, event string, told []byte, who caller) (loop.Report, error) {
 	r, err := harness.ReadHook(h.Harness, event, told, who.getenv, time.Now())
 	if err != nil || r.Event == "" {
@@ -144,9 +151,6 @@ func (h hook) report(ctx context.Context, event string, told []byte, who caller)
 	}
 	if r.Item.IsZero() && r.Run == "" {
 		r.Item = itemIn(ctx, r.Cwd)
-	}
-	if r.Item.IsZero() {
-		return loop.Report{}, nil
 	}
 	r.CloseOnEnd = h.CloseOnEnd
 	return harness.Locate(r, os.Getppid(), who.getenv), nil

@@ -29,6 +29,7 @@ type Settings struct {
 	Timeout        time.Duration   // of one run
 	CloseSettle    time.Duration   // how long a running turn may go on after its item closed
 	Templates      prompt.Templates
+	DeliverLive    bool // hooks that wait in live conversations are used
 }
 
 // Options are what a Dispatcher is made of. All fields are needed but Step, RetryBase and ProbeBase.
@@ -37,6 +38,7 @@ type Options struct {
 	Inbox    *inbox.Inbox
 	Sessions *session.Store
 	Items    *item.Store
+	Live     *session.Live
 	Log      *eventlog.Log
 	Runner   Runner
 	Logger   *slog.Logger
@@ -50,6 +52,8 @@ type Options struct {
 	// Place says where a session's harness will be hosted: the target of its terminal, "" where it has none. The error is
 	// ErrInvalid for what cannot be, and ErrUnavailable for what is not there now.
 	Place func(w loop.WorkItem, harness string, kind loop.RunnerKind) (target string, err error)
+	// Launched names the launch that the terminal of an item has, if it has one that loopd hosts; "" where it has none.
+	Launched func(w loop.WorkItem) string
 	// Available says why a harness cannot be started by loopd, naming the way to get it; nil when it can.
 	Available func(harness string) error
 
@@ -69,6 +73,8 @@ type Dispatcher struct {
 
 	slots slots
 	wg    sync.WaitGroup // workers, closes and found runs; all end before Run does
+
+	joining sync.Mutex // held while it is decided which conversation is an item's
 
 	mu      sync.Mutex
 	ctx     context.Context //nolint:containedctx // Run's own, so that an operation can start work that Run waits for

@@ -49,6 +49,9 @@ type house struct {
 	inbox    *inbox.Inbox
 	sessions *session.Store
 	items    *item.Store
+	live     *session.Live
+	launch   string // of the terminal that every item has
+	dead     []int  // processes that have ended
 	d        *dispatch.Dispatcher
 	stop     func()
 }
@@ -76,7 +79,7 @@ func settings() dispatch.Settings {
 			CloseLinked: route.LinkedTrusted, ControlEnabled: true, ControlPrefix: "/loop",
 		},
 		DefaultHarness: "claude", Runner: loop.RunnerHeadless, SpawnWorkdir: "/", MaxConcurrent: 4, MaxRunsPerHour: 20, MaxAttempts: 3,
-		Timeout: time.Hour, CloseSettle: 30 * time.Second,
+		Timeout: time.Hour, CloseSettle: 30 * time.Second, DeliverLive: true,
 	}
 }
 
@@ -88,10 +91,12 @@ func (h *house) open() {
 	h.sessions, err = session.Open(filepath.Join(h.dir, "sessions"), slog.New(slog.DiscardHandler))
 	h.must(err)
 	h.inbox, h.items = inbox.New(h.db), item.New(h.db)
+	h.live, err = session.OpenLive(h.processes())
+	h.must(err)
 	h.d = dispatch.New(dispatch.Options{
-		Journal: h.db, Inbox: h.inbox, Sessions: h.sessions, Items: h.items, Log: eventlog.New(h.db, slog.New(slog.DiscardHandler)), Runner: h.runner,
+		Journal: h.db, Inbox: h.inbox, Sessions: h.sessions, Items: h.items, Live: h.live, Log: eventlog.New(h.db, slog.New(slog.DiscardHandler)), Runner: h.runner,
 		Logger: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Decode: github.Decode, Settings: func() dispatch.Settings { return h.settings },
-		NewSessionID: h.newSessionID, Place: h.place, Available: func(string) error { return nil }, RetryBase: time.Minute, Step: func(name string) {
+		NewSessionID: h.newSessionID, Place: h.place, Launched: func(loop.WorkItem) string { return h.launch }, Available: func(string) error { return nil }, RetryBase: time.Minute, Step: func(name string) {
 			if h.step != nil {
 				h.step(name)
 			}
@@ -228,6 +233,16 @@ func (s *stage) Ready(_ context.Context, sess loop.Session) loop.Readiness {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.readiness[sess.WorkItem.Key()]
+}
+
+// waits makes an item's prompts wait for a reason; "" for none.
+func (s *stage) waits(w loop.WorkItem, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.readiness == nil {
+		s.readiness = map[loop.ItemKey]loop.Readiness{}
+	}
+	s.readiness[w.Key()] = loop.Readiness{Wait: reason, Again: time.Now().Add(30 * time.Second)}
 }
 
 func (s *stage) End(_ context.Context, sess loop.Session, w loop.Wish) (loop.Termination, error) {

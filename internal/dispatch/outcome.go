@@ -248,7 +248,9 @@ func handled(s *loop.Session, t trip, out loop.Outcome, now time.Time) {
 	if s.RepositoryID == 0 {
 		s.RepositoryID = t.repo
 	}
-	named(s, out.SessionID, now)
+	if s.HarnessSessionID == t.Session.HarnessSessionID { // else a person has taken up another meanwhile
+		named(s, out.SessionID, now)
+	}
 }
 
 // remember notes a delivery that is done in a session's copy for readers.

@@ -34,6 +34,7 @@ func (d *Dispatcher) Register(ctx context.Context, r Registration) (loop.Session
 	if err := d.Sessions.Register(s); err != nil {
 		return loop.Session{}, nil, err
 	}
+	d.Live.Keep(s.WorkItem, s.Harness, s.HarnessSessionID)
 	d.pokeAll()
 	d.registered(ctx, s, "a conversation of "+s.Harness+" is linked to "+s.WorkItem.Ref())
 	var warnings []string

@@ -159,7 +159,16 @@ func TestClearedConversationMovesTheSession(t *testing.T) {
 	bubble(t, func(t *testing.T, h *house) {
 		before := h.register(shop15)
 		next := loop.SessionID(uuid.NewString())
-		h.must(h.d.Moved(t.Context(), shop15, "claude", next))
+		h.launch = "l-2"
+		start := loop.Report{Event: loop.HookStart, Item: shop15, Harness: "claude", SessionID: next, Launch: "l-1"}
+		_, err := h.d.Heard(t.Context(), start)
+		h.must(err)
+		if now := h.session(shop15); now.HarnessSessionID != before.HarnessSessionID {
+			t.Error("an earlier launch moved it")
+		}
+		start.Launch = "l-2"
+		_, err = h.d.Heard(t.Context(), start)
+		h.must(err)
 		after, _ := h.sessions.Find(shop15)
 		if after.HarnessSessionID != next {
 			t.Errorf("the session is still %s", after.HarnessSessionID)
@@ -167,7 +176,9 @@ func TestClearedConversationMovesTheSession(t *testing.T) {
 		if diff := cmp.Diff([]loop.SessionID{before.HarnessSessionID}, after.PreviousSessionIDs); diff != "" {
 			t.Errorf("previous ids (-want +got):\n%s", diff)
 		}
-		h.must(h.d.Moved(t.Context(), shop15, "codex", before.HarnessSessionID))
+		start.Harness, start.SessionID = "codex", before.HarnessSessionID
+		_, err = h.d.Heard(t.Context(), start)
+		h.must(err)
 		if now, _ := h.sessions.Find(shop15); now.HarnessSessionID != next {
 			t.Error("another harness moved it")
 		}

@@ -27,6 +27,7 @@ type Report struct {
 	Launch    string    // LOOP_LAUNCH: which start of a pane of ours; "" elsewhere
 	Run       RunID     // of LOOP_RUN: a headless run of ours; "" elsewhere
 	PID       int       // of the harness's process; 0 unknown
+	Caller    int       // of the process that called loopd, by the kernel's word; 0 unknown
 	Started   uint64    // when that process started, in the kernel's own unit; 0 unknown
 	Where     string    // the terminal that it is in, one line for people; "" unknown
 	Source    string    // of a start: startup, resume, clear, compact, fork; of an end: why
@@ -49,15 +50,26 @@ const (
 	TurnWaiting Turn = "waiting" // for a person's decision
 )
 
+// Process names one process for good, also after a restart: a pid alone goes to another process in the end.
+type Process struct {
+	PID   int
+	Start uint64 // when it started, in the kernel's own unit
+	Boot  string // which boot of the machine; "" where nobody but the process itself has told that it is this one
+}
+
+// Proven reports whether it is known beyond a claim which process it is.
+func (p Process) Proven() bool { return p.PID > 1 && p.Boot != "" }
+
 // Presence says where a conversation is live and what it does there, as its hooks told.
 type Presence struct {
 	Harness   string
 	SessionID SessionID
-	Launch    string // of a pane of ours; "" a person's own terminal
-	PID       int    // of the harness's process; 0 unknown
+	Launch    string  // of a pane of ours; "" a person's own terminal
+	Process   Process // of the harness
 	Turn      Turn
 	Since     time.Time // of Turn
 	Detail    string    // what TurnWaiting waits for
+	Where     string    // the terminal, one line for people, such as "tmux" or "pts/3"; "" unknown
 	Waker     bool      // a wake hook waits for an event now
 }
 
@@ -85,4 +97,12 @@ type Wake struct {
 	Run   RunID
 	Title string // one line of ours for people
 	Text  string // whole, safe text; the run's token is in its first line
+}
+
+// HookAnswer is what a hook is to say in the conversation that called it. The zero HookAnswer is nothing, as most are.
+type HookAnswer struct {
+	Note    string // one line for the person
+	Context string // what the agent should know
+	Run     RunID  // whose prompt Text is
+	Text    string // a prompt for the agent to go on with at the end of a turn
 }

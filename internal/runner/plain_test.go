@@ -6,13 +6,14 @@ import (
 
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
+	"github.com/loop-daemon/loop/internal/session"
 )
 
 func TestWhatKeepsAPromptBackIsToldWithoutItsClass(t *testing.T) {
 	t.Parallel()
-	hosts := runner.NewHosts(nil, t.TempDir(), func() (*runner.Tmux, error) {
+	hosts := runner.NewHosts(runner.HostsOptions{Panes: t.TempDir(), Live: session.NewLive(), Terminals: func() (*runner.Tmux, error) {
 		return nil, fmt.Errorf("%w; then start loopd again", fmt.Errorf("tmux is missing: apt install tmux: %w", loop.ErrUnavailable))
-	})
+	}})
 	s := loop.Session{Runner: loop.RunnerTmux}
 	const want = "tmux is missing: apt install tmux; then start loopd again"
 	if r := hosts.Ready(t.Context(), s); r.Detail != want || r.Wait != loop.WaitTerminal {

@@ -22,13 +22,16 @@ import (
 	"github.com/loop-daemon/loop/internal/tmux"
 )
 
-// Live tells what hooks told of the conversations in our panes, and hands prompts to those that wait for one.
+// Live tells what hooks told of the conversations that are live, hands prompts to those that wait for one, and lets a run have a
+// conversation for itself that is live nowhere.
 type Live interface {
 	Presence(w loop.WorkItem) (loop.Presence, bool)
 	Shown(run loop.RunID) bool
 	Hand(w loop.WorkItem, launch string, wake loop.Wake) bool
 	Watch(w loop.WorkItem) <-chan struct{}
 	Forget(w loop.WorkItem, launch string)
+	Lease(w loop.WorkItem, run loop.RunID) bool
+	Release(w loop.WorkItem, run loop.RunID)
 }
 
 // TerminalSettings are the parts of the configuration that terminals go by. They may change at any time.
@@ -63,12 +66,12 @@ type TmuxOptions struct {
 type Tmux struct {
 	o TmuxOptions
 
+	stops stops
 	rooms sync.Mutex // held while a pane is opened, so that there are never more than may be
 
 	mu    sync.Mutex
-	ctx   context.Context //nolint:containedctx // Run's own, for the watch over each pane
-	wg    sync.WaitGroup  // those who watch; all end before Run does
-	stops map[loop.RunID]chan struct{}
+	ctx   context.Context   //nolint:containedctx // Run's own, for the watch over each pane
+	wg    sync.WaitGroup    // those who watch; all end before Run does
 	ends  map[string]ending // launches that are being ended by us
 	deaf  map[string]string // by launch, what a harness shows that has not shown a paste of ours
 	freed chan struct{}     // closed and made anew when a harness has ended
@@ -86,7 +89,7 @@ func NewTmux(o TmuxOptions) (*Tmux, error) {
 			return nil, fmt.Errorf("make the folders of terminals: %w", err)
 		}
 	}
-	return &Tmux{o: o, stops: map[loop.RunID]chan struct{}{}, ends: map[string]ending{}, deaf: map[string]string{}, freed: make(chan struct{})}, nil
+	return &Tmux{o: o, ends: map[string]ending{}, deaf: map[string]string{}, freed: make(chan struct{})}, nil
 }
 
 // Place returns the name that the terminal of an item has. The error is ErrInvalid for a harness that has no terminal UI.

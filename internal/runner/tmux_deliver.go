@@ -11,6 +11,7 @@ import (
 
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/sys/atomicfile"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 	"github.com/loop-daemon/loop/internal/tmux"
 )
 
@@ -23,33 +24,32 @@ const (
 	lostAfter     = 30 * time.Second // of idling with a hook that waits again, a prompt that was not shown is lost
 )
 
-// handFile tells how a run's prompt was handed to a pane. It is written before that is done.
+// handFile tells how a run's prompt was handed to a live conversation. It is written before that is done.
 const handFile = "handed.json"
 
 // hand is what handFile holds.
 type hand struct {
-	Item   string     `json:"item"`
-	Launch string     `json:"launch"`
-	By     way        `json:"by"`
-	Title  string     `json:"title"`
-	Token  loop.RunID `json:"token"` // the run whose token stands in the prompt: an earlier one when its draft was taken up
-	At     time.Time  `json:"at"`
+	Item    string         `json:"item"`
+	Launch  string         `json:"launch"`
+	Process *proc.Identity `json:"process,omitempty"` // the program that it was handed to in a terminal that is not ours
+	By      way            `json:"by"`
+	Title   string         `json:"title"`
+	Token   loop.RunID     `json:"token"` // the run whose token stands in the prompt: an earlier one when its draft was taken up
+	At      time.Time      `json:"at"`
 }
 
 // Deliver hands a prompt to the live harness of a session, which is started where there is none, and waits for the word that the
 // harness has seen it. Before that word the prompt is still owed: when the harness goes, the outcome is RunUnreached. When ctx
 // ends first the outcome is RunDetached.
 func (t *Tmux) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
-	stop, done := t.stoppable(ho.Run)
+	stop, done := t.stops.add(ho.Run)
 	defer done()
 	f, by, out := t.reach(ctx, ho, stop)
 	if out != nil {
 		return *out
 	}
-	select {
-	case <-stop:
+	if isDone(stop) {
 		return endedBefore()
-	default:
 	}
 	given := hand{Item: f.pane.Item, Launch: f.pane.Launch, By: by, Title: ho.Title, Token: ho.Run, At: time.Now().UTC()}
 	switch err := t.prepare(ho, given); {
@@ -201,10 +201,8 @@ func (t *Tmux) receipt(ctx context.Context, ho loop.Handover, f found, given han
 		case err == nil && now.state == tmux.Live && t.lost(ctx, now, given, began):
 			return loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitUnconfirmed, Detail: "it idles and has not shown what it was given"}
 		}
-		select {
-		case <-stop:
+		if isDone(stop) {
 			return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was seen"}
-		default:
 		}
 		if !pauseFor(ctx, look, changed, stop) {
 			return loop.Outcome{Kind: loop.RunDetached}
@@ -259,7 +257,7 @@ func (t *Tmux) delivered(ho loop.Handover, f found) loop.Outcome {
 // Settle finds out what became of a prompt that an earlier loopd was handing to a pane. One that may have reached the harness is
 // waited for as Deliver does.
 func (t *Tmux) Settle(ctx context.Context, ho loop.Handover) loop.Outcome {
-	stop, done := t.stoppable(ho.Run)
+	stop, done := t.stops.add(ho.Run)
 	defer done()
 	given, err := readHand(t.o.Runs, ho.Run)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -313,29 +311,5 @@ func readHand(runs string, id loop.RunID) (hand, error) {
 
 // Terminate gives up waiting for the word that a prompt was seen. It ends no harness: see End.
 func (t *Tmux) Terminate(_ context.Context, run loop.RunID) (loop.Termination, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	stop := t.stops[run]
-	if stop == nil {
-		return loop.Termination{}, nil
-	}
-	select {
-	case <-stop:
-	default:
-		close(stop)
-	}
-	return loop.Termination{Found: true}, nil
-}
-
-// stoppable makes a run one that Terminate stops.
-func (t *Tmux) stoppable(run loop.RunID) (stop chan struct{}, done func()) {
-	stop = make(chan struct{})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.stops[run] = stop
-	return stop, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.stops, run)
-	}
+	return loop.Termination{Found: t.stops.stop(run)}, nil
 }

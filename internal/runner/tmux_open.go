@@ -232,9 +232,9 @@ func withoutEpitaph(text string) string {
 	return text[:strings.LastIndexByte(text, '\n')+1]
 }
 
-// pauseFor waits for the time or a wake-up; false when ctx ended.
+// pauseFor waits for the time or one of three wake-ups; false when ctx ended.
 func pauseFor(ctx context.Context, d time.Duration, wakes ...<-chan struct{}) bool {
-	wakes = append(wakes, nil, nil)
+	wakes = append(wakes, nil, nil, nil)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -243,6 +243,7 @@ func pauseFor(ctx context.Context, d time.Duration, wakes ...<-chan struct{}) bo
 	case <-timer.C:
 	case <-wakes[0]:
 	case <-wakes[1]:
+	case <-wakes[2]:
 	}
 	return true
 }

@@ -2,58 +2,105 @@ package session
 
 import (
 	"cmp"
-	"context"
+	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
 // maxShown is how many runs are remembered as shown. Whoever waits for one learns of it at once.
 const maxShown = 4096
 
-// Live is what hooks told of the conversations that are live now, and the wake hooks that wait in them. It is kept in memory
-// alone: after a restart it fills again with what the next hooks tell. It is safe for concurrent use, and nothing but Wait
-// blocks.
+// Live is what hooks told of the conversations that are live now, the wake hooks that wait in them, and which run of ours writes
+// into a conversation that is live nowhere. A program counts while its process lives, which is looked at whenever it is asked for.
+// It is safe for concurrent use, and nothing but Wait blocks.
 type Live struct {
-	mu       sync.Mutex // guards all below
-	presence map[loop.ItemKey]loop.Presence
-	waiters  map[loop.ItemKey][]*waiter // the newest last
-	watches  map[loop.ItemKey]chan struct{}
-	shown    map[loop.RunID]bool
-	order    []loop.RunID // those of shown, the oldest first
+	o    LiveOptions
+	root *os.Root // nil: nothing is kept
+
+	mu     sync.Mutex // guards all below
+	places map[loop.ItemKey]*place
+	shown  map[loop.RunID]bool
+	order  []loop.RunID // those of shown, the oldest first
 }
 
-// Waiter is a wake hook that waits in a conversation for something to wake it with.
-type Waiter struct {
-	Item      loop.WorkItem
-	Harness   string
-	SessionID loop.SessionID
-	Launch    string // of a pane of ours; "" elsewhere
-	PID       int    // of the harness's process; 0 unknown
+// LiveOptions say where presence is kept and how processes are known. The zero LiveOptions keep it in memory alone.
+type LiveOptions struct {
+	// Dir is the folder where presence outlives loopd; made where it is missing.
+	Dir    string
+	Logger *slog.Logger // of what cannot be kept; needed with Dir
+
+	// Wakes says whether wake hooks are used now. Nil: they are.
+	Wakes func() bool
+	// Prove names the process that a hook's caller claims to belong to, and whether it does. Nil: by the process table.
+	Prove func(claimed, caller int) (loop.Process, bool)
+	// Alive reports whether the very process runs. Nil: by the process table.
+	Alive func(loop.Process) bool
 }
 
-// waiter is one Wait that goes on.
-type waiter struct {
-	Waiter
-
-	ctx    context.Context //nolint:containedctx // so that nothing is handed to one who is gone
-	handed chan loop.Wake  // takes one without blocking; closed where there is nothing more to wait for
+// place is what is known of one work item.
+type place struct {
+	item     loop.WorkItem
+	programs []*loop.Presence // in the order in which they came: the first is the one that is present
+	waiters  []*waiter        // the newest last
+	writer   loop.RunID       // the headless run that has the conversation; "" none has
+	watch    chan struct{}    // closed at the next change; nil while nobody watches
+	kept     []byte           // what its file says
 }
 
-// NewLive returns a Live that knows of nothing.
+// NewLive returns a Live that knows of nothing and keeps nothing.
 func NewLive() *Live {
 	return &Live{
-		presence: map[loop.ItemKey]loop.Presence{},
-		waiters:  map[loop.ItemKey][]*waiter{},
-		watches:  map[loop.ItemKey]chan struct{}{},
-		shown:    map[loop.RunID]bool{},
+		o:      LiveOptions{}.whole(),
+		places: map[loop.ItemKey]*place{},
+		shown:  map[loop.RunID]bool{},
 	}
 }
 
-// Report takes in what a hook told. A start makes its program the one that is present for the item. What another program tells
-// meanwhile changes nothing, and neither does what a headless run of ours tells, but for the runs that it shows.
+// OpenLive returns a Live that knows of the programs which an earlier one has left in the folder and which live on.
+func OpenLive(o LiveOptions) (*Live, error) {
+	l := NewLive()
+	l.o = o.whole()
+	if o.Dir == "" {
+		return l, nil
+	}
+	return l, l.load()
+}
+
+func (o LiveOptions) whole() LiveOptions {
+	if o.Wakes == nil {
+		o.Wakes = func() bool { return true }
+	}
+	if o.Prove == nil {
+		o.Prove = prove
+	}
+	if o.Alive == nil {
+		o.Alive = func(p loop.Process) bool { return proc.Alive(proc.Identity(p)) }
+	}
+	return o
+}
+
+// prove looks for the claimed process among those that the caller descends from.
+func prove(claimed, caller int) (loop.Process, bool) {
+	line, err := proc.Lineage(caller)
+	if err != nil {
+		return loop.Process{}, false
+	}
+	at := slices.IndexFunc(line, func(id proc.Identity) bool { return id.PID == claimed })
+	if at < 0 {
+		return loop.Process{}, false
+	}
+	return loop.Process(line[at]), true
+}
+
+// Report takes in what a hook told. The program that came first is present until it is gone; another one that has the same
+// conversation open follows it. A start in a pane of ours takes the place of the pane's earlier launches. What a headless run of ours
+// tells changes nothing but for the runs that it shows; neither does a program outside of our panes whose process is not proven,
+// since nobody could say later whether it lives.
 func (l *Live) Report(r loop.Report) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,32 +108,38 @@ func (l *Live) Report(r loop.Report) {
 	if r.Item.IsZero() {
 		return
 	}
+	pl := l.at(r.Item)
 	if r.Run == "" {
-		l.tell(r)
+		l.hear(pl, r)
 	}
-	l.changed(r.Item)
+	l.changed(pl)
 }
 
-// tell changes the presence that a report is about.
-func (l *Live) tell(r loop.Report) {
-	key := r.Item.Key()
-	p, known := l.presence[key]
-	same := known && sameProgram(p.Launch, p.PID, r.Launch, r.PID)
+// hear changes the program that a report is about.
+func (l *Live) hear(pl *place, r loop.Report) {
+	from := l.origin(r.Launch, r.PID, r.Caller)
+	i := slices.IndexFunc(pl.programs, from.made)
 	switch {
 	case r.Event == loop.HookEnd:
 		if leaves(r) {
-			l.endWaiters(key, func(w *waiter) bool { return sameProgram(w.Launch, w.PID, r.Launch, r.PID) })
-			if same {
-				delete(l.presence, key)
-			}
+			l.remove(pl, from.made)
 		}
 		return
-	case known && !same && r.Event != loop.HookStart:
+	case i < 0 && from.launch == "" && !from.process.Proven():
 		return
-	case !same:
-		p = loop.Presence{Launch: r.Launch}
+	case i < 0:
+		if from.launch != "" {
+			l.remove(pl, func(p *loop.Presence) bool { return p.Launch != "" && p.Launch != from.launch })
+		}
+		l.leaveOthers(pl, from)
+		i = len(pl.programs)
+		pl.programs = append(pl.programs, &loop.Presence{Launch: from.launch})
 	}
-	p.Harness, p.SessionID, p.PID = r.Harness, r.SessionID, cmp.Or(r.PID, p.PID)
+	p := pl.programs[i]
+	p.Harness, p.SessionID, p.Where = r.Harness, r.SessionID, cmp.Or(r.Where, p.Where)
+	if from.process.PID != 0 && !p.Process.Proven() {
+		p.Process = from.process
+	}
 	if turn, told := turnAfter(r); told {
 		if p.Turn != turn {
 			p.Turn, p.Since, p.Detail = turn, at(r), ""
@@ -95,7 +148,6 @@ func (l *Live) tell(r loop.Report) {
 			p.Detail = cmp.Or(r.Detail, p.Detail)
 		}
 	}
-	l.presence[key] = p
 }
 
 // at says when what is reported was.
@@ -125,73 +177,52 @@ func turnAfter(r loop.Report) (loop.Turn, bool) {
 	return loop.TurnUnknown, false
 }
 
-// sameProgram reports whether two hooks were called by the same process, as far as they tell.
-func sameProgram(launchA string, pidA int, launchB string, pidB int) bool {
-	return launchA == launchB && (pidA == pidB || pidA == 0 || pidB == 0)
-}
-
-// Wait waits until something is handed to the conversation, and returns it. It returns false when ctx ends, when a newer waiter
-// of the same program has come, and when the program is gone. What is handed over is never lost to one whose ctx had ended.
-func (l *Live) Wait(ctx context.Context, w Waiter) (loop.Wake, bool) {
-	if ctx.Err() != nil || w.Item.IsZero() {
-		return loop.Wake{}, false
-	}
-	own := &waiter{Waiter: w, ctx: ctx, handed: make(chan loop.Wake, 1)}
-	l.arrive(own)
-	select {
-	case wake, ok := <-own.handed:
-		return wake, ok
-	case <-ctx.Done():
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.endWaiters(w.Item.Key(), func(o *waiter) bool { return o == own })
-	l.changed(w.Item)
-	wake, ok := <-own.handed // handed just before ctx ended, or closed
-	return wake, ok
-}
-
-// arrive lets a waiter wait in the place of an older one of its program, which is present if nobody is.
-func (l *Live) arrive(own *waiter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	key := own.Item.Key()
-	l.endWaiters(key, func(o *waiter) bool { return sameProgram(o.Launch, o.PID, own.Launch, own.PID) })
-	l.waiters[key] = append(l.waiters[key], own)
-	if _, known := l.presence[key]; !known {
-		l.presence[key] = loop.Presence{
-			Harness: own.Harness, SessionID: own.SessionID, Launch: own.Launch, PID: own.PID, Since: time.Now(),
-		}
-	}
-	l.changed(own.Item)
-}
-
-// Hand hands w to the newest waiter of an item, in the named launch unless that is "". It returns false, and w is the caller's
-// still, when none waits there.
-func (l *Live) Hand(item loop.WorkItem, launch string, w loop.Wake) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	key := item.Key()
-	for _, o := range slices.Backward(l.waiters[key]) {
-		if (launch == "" || o.Launch == launch) && o.ctx.Err() == nil {
-			o.handed <- w
-			l.endWaiters(key, func(x *waiter) bool { return x == o })
-			l.changed(item)
-			return true
-		}
-	}
-	return false
-}
-
-// Presence returns where the conversation of an item is live; false where no hook told of one.
+// Presence returns where the conversation of an item is live; false where it is live nowhere, as far as hooks told.
 func (l *Live) Presence(item loop.WorkItem) (loop.Presence, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p, ok := l.presence[item.Key()]
-	p.Waker = slices.ContainsFunc(l.waiters[item.Key()], func(w *waiter) bool {
-		return ok && w.ctx.Err() == nil && sameProgram(w.Launch, w.PID, p.Launch, p.PID)
-	})
-	return p, ok
+	pl := l.places[item.Key()]
+	if pl == nil {
+		return loop.Presence{}, false
+	}
+	l.prune(pl)
+	if len(pl.programs) == 0 {
+		l.tidy(pl)
+		return loop.Presence{}, false
+	}
+	p := *pl.programs[0]
+	p.Waker = l.waker(pl) != nil
+	return p, true
+}
+
+// Known returns the program that made a report and the item that it works on; false where it was not heard of, or its process is
+// not proven.
+func (l *Live) Known(launch string, pid, caller int) (loop.WorkItem, loop.Presence, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	from := l.origin(launch, pid, caller)
+	for _, pl := range l.places {
+		for _, p := range pl.programs {
+			if from.process.Proven() && from.made(p) {
+				return pl.item, *p, true
+			}
+		}
+	}
+	return loop.WorkItem{}, loop.Presence{}, false
+}
+
+// Proven reports whether a report names the process of its harness, and rightly.
+func (l *Live) Proven(r loop.Report) bool {
+	return l.origin(r.Launch, r.PID, r.Caller).process.Proven()
+}
+
+// Keep forgets the programs of an item that are in another conversation than this one: what is for the item is no longer theirs.
+func (l *Live) Keep(item loop.WorkItem, harness string, id loop.SessionID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pl := l.at(item)
+	l.remove(pl, func(p *loop.Presence) bool { return p.Harness != harness || p.SessionID != id })
+	l.changed(pl)
 }
 
 // Shown reports whether a prompt hook has shown the token of a run. Of very many runs the oldest are forgotten.
@@ -201,43 +232,26 @@ func (l *Live) Shown(run loop.RunID) bool {
 	return l.shown[run]
 }
 
-// Watch returns a channel that is closed at the next change of what is known of an item: its presence, its waiters, the runs
-// that it has shown.
+// Watch returns a channel that is closed at the next change of what is known of an item: its programs, its waiters, the runs
+// that it has shown. That a program died without a word is no change: it is seen when its presence is asked for.
 func (l *Live) Watch(item loop.WorkItem) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := l.watches[item.Key()]
-	if c == nil {
-		c = make(chan struct{})
-		l.watches[item.Key()] = c
+	pl := l.at(item)
+	if pl.watch == nil {
+		pl.watch = make(chan struct{})
 	}
-	return c
+	return pl.watch
 }
 
 // Forget takes away what is known of a launch of an item's pane, which is gone without a word.
 func (l *Live) Forget(item loop.WorkItem, launch string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := item.Key()
-	if p, ok := l.presence[key]; ok && p.Launch == launch {
-		delete(l.presence, key)
-	}
-	l.endWaiters(key, func(w *waiter) bool { return w.Launch == launch })
-	l.changed(item)
-}
-
-// endWaiters answers the waiters that are picked: with what they were handed, else with nothing. mu is held.
-func (l *Live) endWaiters(key loop.ItemKey, picked func(*waiter) bool) {
-	l.waiters[key] = slices.DeleteFunc(l.waiters[key], func(w *waiter) bool {
-		if picked(w) {
-			close(w.handed)
-			return true
-		}
-		return false
-	})
-	if len(l.waiters[key]) == 0 {
-		delete(l.waiters, key)
-	}
+	pl := l.at(item)
+	l.remove(pl, func(p *loop.Presence) bool { return p.Launch == launch })
+	l.endWaiters(pl, func(w *waiter) bool { return w.from.launch == launch })
+	l.changed(pl)
 }
 
 // show remembers runs as shown. mu is held.
@@ -252,13 +266,5 @@ func (l *Live) show(runs []loop.RunID) {
 		}
 		l.shown[run] = true
 		l.order = append(l.order, run)
-	}
-}
-
-// changed wakes those who watch an item. mu is held.
-func (l *Live) changed(item loop.WorkItem) {
-	if c := l.watches[item.Key()]; c != nil {
-		close(c)
-		delete(l.watches, item.Key())
 	}
 }

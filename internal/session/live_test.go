@@ -3,12 +3,13 @@ package session_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/session"
@@ -22,6 +23,56 @@ func shop(number int) loop.WorkItem {
 		panic(err)
 	}
 	return w
+}
+
+// machine is a process table for tests: whoever calls descends from the process that it claims, if that lives.
+type machine struct {
+	mu   sync.Mutex
+	dead map[int]bool
+}
+
+func (m *machine) options(dir string) session.LiveOptions {
+	return session.LiveOptions{
+		Dir: dir, Logger: slog.New(slog.DiscardHandler), Alive: m.alive,
+		Prove: func(claimed, caller int) (loop.Process, bool) {
+			p := loop.Process{PID: claimed, Start: uint64(claimed) * 10, Boot: "this"}
+			return p, claimed == caller && m.alive(p)
+		},
+	}
+}
+
+func (m *machine) alive(p loop.Process) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.dead[p.PID]
+}
+
+// kill ends a process without a word.
+func (m *machine) kill(pid int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead == nil {
+		m.dead = map[int]bool{}
+	}
+	m.dead[pid] = true
+}
+
+func (m *machine) live(t interface {
+	Helper()
+	Fatal(args ...any)
+}, dir string,
+) *session.Live {
+	t.Helper()
+	l, err := session.OpenLive(m.options(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// person is a report of a person's own terminal, whose process is proven.
+func person(event loop.HookEvent, pid int, id loop.SessionID) loop.Report {
+	return loop.Report{Event: event, Item: shop(15), Harness: "claude", SessionID: id, PID: pid, Caller: pid, Where: "pts/3", At: told}
 }
 
 // from is a report of the pane of shop#15.
@@ -42,13 +93,19 @@ func TestPresenceFollowsWhatHooksTell(t *testing.T) {
 	t.Parallel()
 	source := func(s string) func(*loop.Report) { return func(r *loop.Report) { r.Source = s } }
 	detail := func(s string) func(*loop.Report) { return func(r *loop.Report) { r.Detail = s } }
-	elsewhere := func(r *loop.Report) { r.Launch, r.PID, r.SessionID = "", 200, "s-2" }
+	elsewhere := func(r *loop.Report) { r.Launch, r.PID, r.Caller, r.SessionID = "", 200, 200, "s-2" }
+	unproven := func(r *loop.Report) { r.Launch, r.PID, r.Caller = "", 200, 300 }
+	again := func(r *loop.Report) { r.Launch, r.PID = "l-2", 0 }
 	later := func(r *loop.Report) { r.At = told.Add(6 * time.Second) }
 	start := from(loop.HookStart, source("startup"))
 	is := func(turn loop.Turn, detail string) *loop.Presence {
-		return &loop.Presence{Harness: "claude", SessionID: "s-1", Launch: "l-1", PID: 100, Turn: turn, Since: told, Detail: detail}
+		return &loop.Presence{Harness: "claude", SessionID: "s-1", Launch: "l-1", Process: loop.Process{PID: 100}, Turn: turn, Since: told, Detail: detail}
 	}
-	other := &loop.Presence{Harness: "claude", SessionID: "s-2", PID: 200, Turn: loop.TurnIdle, Since: told}
+	other := &loop.Presence{
+		Harness: "claude", SessionID: "s-2", Process: loop.Process{PID: 200, Start: 2000, Boot: "this"}, Turn: loop.TurnIdle, Since: told,
+	}
+	respawned := is(loop.TurnIdle, "")
+	respawned.Launch, respawned.Process = "l-2", loop.Process{}
 	cleared := is(loop.TurnIdle, "")
 	cleared.SessionID = "s-9"
 	for _, tt := range []struct {
@@ -73,7 +130,11 @@ func TestPresenceFollowsWhatHooksTell(t *testing.T) {
 			[]loop.Report{start, from(loop.HookEnd, source("clear")), from(loop.HookStart, source("clear"), func(r *loop.Report) { r.SessionID = "s-9" })},
 			cleared,
 		},
-		{"another starts", []loop.Report{start, from(loop.HookStart, elsewhere)}, other},
+		{"another starts", []loop.Report{start, from(loop.HookStart, elsewhere)}, is(loop.TurnIdle, "")},
+		{"another is left", []loop.Report{start, from(loop.HookStart, elsewhere), from(loop.HookEnd)}, other},
+		{"another alone", []loop.Report{from(loop.HookStart, elsewhere)}, other},
+		{"one that nobody could watch", []loop.Report{from(loop.HookStart, unproven)}, nil},
+		{"the pane starts anew", []loop.Report{start, from(loop.HookStart, again)}, respawned},
 		{"another works", []loop.Report{start, from(loop.HookPrompt, elsewhere)}, is(loop.TurnIdle, "")},
 		{"first heard of within a turn", []loop.Report{from(loop.HookPrompt)}, is(loop.TurnBusy, "")},
 		{"first heard of at its end", []loop.Report{from(loop.HookEnd)}, nil},
@@ -83,7 +144,7 @@ func TestPresenceFollowsWhatHooksTell(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			l := session.NewLive()
+			l := new(machine).live(t, "")
 			for _, r := range tt.reports {
 				l.Report(r)
 			}
@@ -130,7 +191,7 @@ func TestAWaiterIsPresent(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		wait(ctx, l, session.Waiter{Item: shop(15), Harness: "claude", SessionID: "s-1", Launch: "l-1", PID: 100})
 		synctest.Wait()
-		want := loop.Presence{Harness: "claude", SessionID: "s-1", Launch: "l-1", PID: 100, Since: time.Now(), Waker: true}
+		want := loop.Presence{Harness: "claude", SessionID: "s-1", Launch: "l-1", Process: loop.Process{PID: 100}, Since: time.Now(), Waker: true}
 		if p, ok := l.Presence(shop(15)); !ok || p != want {
 			t.Errorf("presence = %+v, %v; want %+v", p, ok, want)
 		}
@@ -205,136 +266,4 @@ func wait(ctx context.Context, l *session.Live, w session.Waiter) <-chan outcome
 		done <- outcome{wake, ok}
 	}()
 	return done
-}
-
-// TestLawOfWaiting holds, for waiters, hands, ends and reports in any order: a text reaches the newest waiter of its launch, or
-// nobody where none waits; the older is answered with nothing; one whose time is up gets nothing; and nothing blocks.
-func TestLawOfWaiting(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		rapid.Check(bubbled{t}, func(t *rapid.T) {
-			m := &waitModel{live: session.NewLive(), waiting: map[string]*modelWaiter{}}
-			t.Repeat(map[string]func(*rapid.T){
-				"wait": m.wait, "hand": m.hand, "end": m.end, "report": m.report, "forget": m.forget, "": m.check,
-			})
-			for _, w := range m.waiting {
-				w.cancel()
-				<-w.answer
-			}
-		})
-	})
-}
-
-// bubbled is a test without a deadline, for which rapid may not ask within a bubble.
-type bubbled struct{ rapid.TB }
-
-type modelWaiter struct {
-	cancel context.CancelFunc
-	answer <-chan outcome
-	age    int
-}
-
-type waitModel struct {
-	live    *session.Live
-	waiting map[string]*modelWaiter // by launch
-	count   int
-}
-
-func drawLaunch(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"l-1", "l-2"}).Draw(t, "launch")
-}
-
-func (m *waitModel) wait(t *rapid.T) {
-	launch := drawLaunch(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	m.count++
-	now := &modelWaiter{cancel, wait(ctx, m.live, session.Waiter{Item: shop(15), Launch: launch}), m.count}
-	synctest.Wait()
-	m.nothing(t, launch)
-	m.waiting[launch] = now
-}
-
-// nothing wants the waiter of a launch, if there is one, to have been answered with nothing.
-func (m *waitModel) nothing(t *rapid.T, launch string) {
-	w := m.waiting[launch]
-	if w == nil {
-		return
-	}
-	w.cancelAfter(t, outcome{})
-	delete(m.waiting, launch)
-}
-
-func (w *modelWaiter) cancelAfter(t *rapid.T, want outcome) {
-	synctest.Wait()
-	select {
-	case got := <-w.answer:
-		if got != want {
-			t.Fatalf("a waiter was answered %+v, want %+v", got, want)
-		}
-	default:
-		t.Fatalf("a waiter still waits, want %+v", want)
-	}
-	w.cancel()
-}
-
-func (m *waitModel) hand(t *rapid.T) {
-	launch := rapid.SampledFrom([]string{"l-1", "l-2", ""}).Draw(t, "to")
-	to := launch
-	if to == "" {
-		for name, w := range m.waiting {
-			if m.waiting[to] == nil || w.age > m.waiting[to].age {
-				to = name
-			}
-		}
-	}
-	m.count++
-	wake := loop.Wake{Run: loop.RunID(fmt.Sprint(m.count)), Text: "news"}
-	got, want := m.live.Hand(shop(15), launch, wake), m.waiting[to]
-	if got != (want != nil) {
-		t.Fatalf("Hand to %q = %v with %d waiting", launch, got, len(m.waiting))
-	}
-	if want != nil {
-		want.cancelAfter(t, outcome{wake, true})
-		delete(m.waiting, to)
-	}
-}
-
-func (m *waitModel) end(t *rapid.T) {
-	launch := drawLaunch(t)
-	if w := m.waiting[launch]; w != nil {
-		w.cancel()
-		if rapid.Bool().Draw(t, "at once") && m.live.Hand(shop(15), launch, loop.Wake{Text: "lost"}) {
-			t.Fatal("a text was handed to one who is gone")
-		}
-		m.nothing(t, launch)
-	}
-}
-
-func (m *waitModel) report(t *rapid.T) {
-	r := from(rapid.SampledFrom([]loop.HookEvent{loop.HookStart, loop.HookPrompt, loop.HookStop, loop.HookEnd}).Draw(t, "event"))
-	r.Launch, r.PID = drawLaunch(t), 0
-	m.live.Report(r)
-	if r.Event == loop.HookEnd {
-		m.nothing(t, r.Launch)
-	}
-}
-
-func (m *waitModel) forget(t *rapid.T) {
-	launch := drawLaunch(t)
-	m.live.Forget(shop(15), launch)
-	m.nothing(t, launch)
-}
-
-func (m *waitModel) check(t *rapid.T) {
-	synctest.Wait()
-	for launch, w := range m.waiting {
-		select {
-		case got := <-w.answer:
-			t.Fatalf("the waiter of %s was answered %+v and nobody handed it anything", launch, got)
-		default:
-		}
-	}
-	if p, ok := m.live.Presence(shop(15)); ok && p.Waker != (m.waiting[p.Launch] != nil) {
-		t.Fatalf("presence %+v with waiters %v", p, m.waiting)
-	}
 }

@@ -176,6 +176,18 @@ func (s *Store) problem(name string) error {
 	return s.problems[name]
 }
 
+// FindConversation returns the session that is not closed and has the conversation, and whether there is one.
+func (s *Store) FindConversation(harness string, id loop.SessionID) (loop.Session, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, one := range s.sessions {
+		if one.Open() && one.Harness == harness && one.HarnessSessionID == id && id != "" {
+			return clone(one), true
+		}
+	}
+	return loop.Session{}, false
+}
+
 // FindRenamed returns the session of an item that had another name when the session was made: by GitHub's number of the
 // repository, which stays the same, and w's host and number. One that is not closed is preferred.
 func (s *Store) FindRenamed(repositoryID int64, w loop.WorkItem) (loop.Session, bool) {

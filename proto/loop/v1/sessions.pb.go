@@ -410,7 +410,9 @@ type Presence struct {
 	// What a waiting conversation waits for.
 	Detail string `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
 	// Whether a wake hook waits there for an event.
-	Waker         bool `protobuf:"varint,8,opt,name=waker,proto3" json:"waker,omitempty"`
+	Waker bool `protobuf:"varint,8,opt,name=waker,proto3" json:"waker,omitempty"`
+	// The terminal that it is in, one line for people; empty is unknown.
+	Where         string `protobuf:"bytes,9,opt,name=where,proto3" json:"where,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -499,6 +501,13 @@ func (x *Presence) GetWaker() bool {
 		return x.Waker
 	}
 	return false
+}
+
+func (x *Presence) GetWhere() string {
+	if x != nil {
+		return x.Where
+	}
+	return ""
 }
 
 // RegisterRequest names the conversation to be linked.
@@ -1652,9 +1661,17 @@ func (x *ReportRequest) GetCloseOnEnd() bool {
 	return false
 }
 
-// ReportResponse is empty: a hook has nothing to do with an answer.
+// ReportResponse is what the hook is to say in the conversation, where its harness listens.
 type ReportResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One line for the person; may be empty.
+	Note string `protobuf:"bytes,1,opt,name=note,proto3" json:"note,omitempty"`
+	// What the agent should know; may be empty.
+	Context string `protobuf:"bytes,2,opt,name=context,proto3" json:"context,omitempty"`
+	// The run whose prompt follows; empty where none does.
+	Run string `protobuf:"bytes,3,opt,name=run,proto3" json:"run,omitempty"`
+	// A prompt for the agent to go on with, at the end of a turn.
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1687,6 +1704,34 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
 	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReportResponse) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *ReportResponse) GetContext() string {
+	if x != nil {
+		return x.Context
+	}
+	return ""
+}
+
+func (x *ReportResponse) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *ReportResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
 }
 
 // WaitRequest names the conversation that can be woken.
@@ -2162,7 +2207,7 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\bactivity\x18\x12 \x01(\tR\bactivity\x120\n" +
 	"\x14previous_session_ids\x18\x13 \x03(\tR\x12previousSessionIds\x12-\n" +
 	"\bpresence\x18\x14 \x01(\v2\x11.loop.v1.PresenceR\bpresence\x12\x1b\n" +
-	"\twaits_for\x18\x15 \x01(\tR\bwaitsFor\"\xf0\x01\n" +
+	"\twaits_for\x18\x15 \x01(\tR\bwaitsFor\"\x86\x02\n" +
 	"\bPresence\x12\x18\n" +
 	"\aharness\x18\x01 \x01(\tR\aharness\x12,\n" +
 	"\x12harness_session_id\x18\x02 \x01(\tR\x10harnessSessionId\x12\x16\n" +
@@ -2171,7 +2216,8 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x04turn\x18\x05 \x01(\tR\x04turn\x120\n" +
 	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
 	"\x06detail\x18\a \x01(\tR\x06detail\x12\x14\n" +
-	"\x05waker\x18\b \x01(\bR\x05waker\"\xb6\x01\n" +
+	"\x05waker\x18\b \x01(\bR\x05waker\x12\x14\n" +
+	"\x05where\x18\t \x01(\tR\x05where\"\xb6\x01\n" +
 	"\x0fRegisterRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x18\n" +
 	"\aharness\x18\x02 \x01(\tR\aharness\x12,\n" +
@@ -2251,8 +2297,12 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"started_at\x18\r \x01(\x04R\tstartedAt\x12\x14\n" +
 	"\x05where\x18\x0e \x01(\tR\x05where\x12 \n" +
 	"\fclose_on_end\x18\x0f \x01(\bR\n" +
-	"closeOnEnd\"\x10\n" +
-	"\x0eReportResponse\"\x9c\x01\n" +
+	"closeOnEnd\"d\n" +
+	"\x0eReportResponse\x12\x12\n" +
+	"\x04note\x18\x01 \x01(\tR\x04note\x12\x18\n" +
+	"\acontext\x18\x02 \x01(\tR\acontext\x12\x10\n" +
+	"\x03run\x18\x03 \x01(\tR\x03run\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\x9c\x01\n" +
 	"\vWaitRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x18\n" +
 	"\aharness\x18\x02 \x01(\tR\aharness\x12,\n" +
