@@ -1,6 +1,7 @@
 package githubtest
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -139,13 +140,11 @@ func (r *Repository) api(path string) string {
 
 func (r *Repository) view() map[string]any {
 	out := r.json()
-	for name, value := range map[string]any{
+	maps.Copy(out, map[string]any{
 		"node_id": node("R", r.ID), "url": r.api(""), "visibility": "public", "archived": r.archived, "disabled": r.blocked != 0,
 		"has_issues": !r.noIssues, "description": nil, "created_at": stamp(Epoch), "updated_at": stamp(r.changed), "pushed_at": stamp(r.changed),
 		"issues_url": r.api("/issues{/number}"), "pulls_url": r.api("/pulls{/number}"), "clone_url": r.page() + ".git",
-	} {
-		out[name] = value
-	}
+	})
 	return out
 }
 

@@ -26,6 +26,7 @@ var general = []route{
 	{"GET /users/{name}", "", person},
 	{"GET /rate_limit", "", rateLimit},
 	{"GET /meta", "", meta},
+	{"POST /graphql", "", graphql},
 }
 
 // below is the paths below a repository, whichever way it was named.
