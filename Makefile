@@ -20,11 +20,13 @@ CODEX   := $(CODEX_DIR)/node_modules/.bin/codex
 HARNESS ?= demo
 # What is measured: all of it, or some names with commas.
 ONLY    ?=
+# How often the tests of terminals are run under stress.
+ROUNDS  ?= 20
 # What the API may not break: a commit.
 BASE    ?= main
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo install test e2e e2e-claude e2e-codex fuzz bench scenarios generate lint fmt check \
+.PHONY: help build demo install test e2e e2e-claude e2e-codex stress fuzz bench scenarios generate lint fmt check \
 	vet fix-check generate-check breaking need-go need-cc
 
 help: ## list the targets
@@ -60,6 +62,20 @@ e2e-claude: $(CLAUDE) need-go need-cc ## run the tests with the real Claude Code
 
 e2e-codex: $(CODEX) need-go need-cc ## run the tests with the real Codex, from npm, and a model API of our own
 	LOOP_CODEX=$(CODEX) $(GO) test -race -count=1 -timeout 15m -parallel 2 -run '^TestRealCodex' ./internal/harness
+
+# The four end with this shell, whatever ends it.
+stress: need-go need-cc ## run the tests of terminals ROUNDS (20) times with the race detector, beside four processes that take all time
+	@$(GO) test -race -c -o $(CACHE)/stress/ ./internal/tmux ./internal/runner
+	@hogs=; for hog in 1 2 3 4; do \
+		( while kill -0 $$$$ 2>/dev/null; do i=0; while [ $$i -lt 100000 ]; do i=$$((i + 1)); done; done ) & hogs="$$hogs $$!"; \
+	done; \
+	trap 'kill $$hogs' EXIT; trap 'exit 1' HUP INT TERM; \
+	for round in $$(seq $(ROUNDS)); do for package in tmux runner; do \
+		printf 'round %s of %s: %s ' $$round $(ROUNDS) $$package; \
+		( cd internal/$$package && $(CACHE)/stress/$$package.test -test.shuffle=on -test.parallel=8 -test.timeout=30m ) \
+			> $(CACHE)/stress/$$package.txt 2>&1 || { cat $(CACHE)/stress/$$package.txt; exit 1; }; \
+		echo passed; \
+	done; done
 
 fuzz: need-go ## give each fuzz target FUZZTIME (10s)
 	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal hooks | sed 's/:func /:/' | sort | \

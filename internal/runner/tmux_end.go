@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	settleLook = time.Second     // between two looks whether a turn has ended
-	deathTime  = 2 * time.Second // for tmux to tell of the end of a process that is gone
+	settleLook = time.Second      // between two looks whether a turn has ended
+	deathTime  = 10 * time.Second // for tmux to tell of the end of a process that is gone
 )
 
 // Run takes care of the panes until ctx ends: it finds those of an earlier loopd, saves what a harness showed when it ends, and at

@@ -50,10 +50,10 @@ func TestSilentServerStopsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = syscall.Kill(server, syscall.SIGCONT) }()
-	if r := h.Ready(t.Context(), s); r.Wait != loop.WaitTerminal {
+	if r := h.Ready(within(t, time.Second), s); r.Wait != loop.WaitTerminal {
 		t.Errorf("the session is %q: %s", r.Wait, r.Detail)
 	}
-	if _, err := h.End(t.Context(), s, loop.Wish{}); err == nil {
+	if _, err := h.End(within(t, time.Second), s, loop.Wish{}); err == nil {
 		t.Error("a session was ended in a terminal that nobody knows anything of")
 	}
 	if err := syscall.Kill(server, syscall.SIGCONT); err != nil {

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -168,8 +169,21 @@ func (h *house) handover(s loop.Session, fresh bool, prompt string) loop.Handove
 // delivers hands a prompt over and wants it done.
 func (h *house) delivers(s loop.Session, fresh bool, prompt string) {
 	h.t.Helper()
-	if out := h.Deliver(h.t.Context(), h.handover(s, fresh, prompt)); out.Kind != loop.RunDone {
-		h.t.Fatalf("%s (%s): %s", out.Kind, out.Reason, out.Detail)
+	if err := h.insists(h.Tmux, s, fresh, prompt); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// insists delivers a prompt by one of several hosts as dispatch does, again when it was deferred.
+func (h *house) insists(host *runner.Tmux, s loop.Session, fresh bool, prompt string) error {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		out := host.Deliver(h.t.Context(), h.handover(s, fresh, prompt))
+		switch {
+		case out.Kind == loop.RunDone:
+			return nil
+		case out.Kind != loop.RunDeferred || time.Now().After(end):
+			return fmt.Errorf("%.100q is %s (%s): %s", prompt, out.Kind, out.Reason, out.Detail)
+		}
 	}
 }
 

@@ -151,19 +151,6 @@ func TestFiftyPromptsAreSubmittedOnceEach(t *testing.T) {
 	}
 }
 
-// insists delivers a prompt as dispatch does, again when it was deferred.
-func (st *stage) insists(host *runner.Tmux, s loop.Session, fresh bool, prompt string) error {
-	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		out := host.Deliver(st.t.Context(), st.handover(s, fresh, prompt))
-		switch {
-		case out.Kind == loop.RunDone:
-			return nil
-		case out.Kind != loop.RunDeferred || time.Now().After(end):
-			return fmt.Errorf("%s is %s (%s): %s", prompt, out.Kind, out.Reason, out.Detail)
-		}
-	}
-}
-
 func TestTwoLoopdsTypeOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	st := newStage(t, tmuxtest.Composer{})

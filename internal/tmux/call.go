@@ -14,11 +14,11 @@ import (
 
 // query asks and change acts; both return what tmux printed. Their errors are errAbsent, loop.ErrExists or ErrUnknown.
 func (s *Server) query(ctx context.Context, c *script) (string, error) {
-	return s.call(ctx, queryTimeout, "", c)
+	return s.call(ctx, s.patience, "", c)
 }
 
 func (s *Server) change(ctx context.Context, c *script) (string, error) {
-	return s.call(ctx, changeTimeout, "", c)
+	return s.call(ctx, 2*s.patience, "", c)
 }
 
 // call runs the script on the server. When nobody listens on the socket, nothing has happened yet: a server of ours that lost

@@ -33,6 +33,6 @@
 // puts a new program there. This package signals no program; who ends one does so by its pid and finds the pane dead. Nobody
 // ends the server but the person.
 //
-// All methods block until tmux has answered, at most 5 seconds for a question and 10 for a change, and may be called at the same
+// All methods block until tmux has answered, at most 5 seconds for a question and 10 for a change (Options.Patience), and may be called at the same
 // time from anywhere. Calls that start or heal the server wait for each other, also between processes.
 package tmux

@@ -101,7 +101,7 @@ type instance struct {
 }
 
 func (s *Server) identify(ctx context.Context) (instance, error) {
-	out, err := s.once(ctx, queryTimeout, "", do("display-message", "-p", "#{pid}|#{version}|#{@loop_conf}"))
+	out, err := s.once(ctx, s.patience, "", do("display-message", "-p", "#{pid}|#{version}|#{@loop_conf}"))
 	if err != nil {
 		return instance{}, err
 	}
@@ -188,7 +188,7 @@ func (s *Server) isUsed(found instance) bool {
 
 // configure reads the settings into the server, by its standard input: a path could have to be quoted.
 func (s *Server) configure(ctx context.Context) error {
-	if _, err := s.once(ctx, changeTimeout, s.conf, do("source-file", "-")); err != nil {
+	if _, err := s.once(ctx, 2*s.patience, s.conf, do("source-file", "-")); err != nil {
 		return fmt.Errorf("configure tmux: %w", err)
 	}
 	now, err := s.identify(ctx)

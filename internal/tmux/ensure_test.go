@@ -22,10 +22,10 @@ import (
 )
 
 // again is another client of the same server, as another process would have it.
-func again(t *testing.T, s *tmux.Server) *tmux.Server {
+func again(t *testing.T, s *tmux.Server, patience time.Duration) *tmux.Server {
 	t.Helper()
 	other, err := tmux.New(t.Context(), tmux.Options{
-		Dir: filepath.Dir(s.Socket()), Environ: []string{"HOME=" + home(s), "PATH=" + os.Getenv("PATH")},
+		Dir: filepath.Dir(s.Socket()), Environ: []string{"HOME=" + home(s), "PATH=" + os.Getenv("PATH")}, Patience: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func signal(t *testing.T, id proc.Identity, sig syscall.Signal) {
 func TestParallelSpawnsShareOneServer(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.New(t)
-	processes := []*tmux.Server{s, again(t, s)}
+	processes := []*tmux.Server{s, again(t, s, time.Minute)}
 	var group errgroup.Group
 	for i := range 20 {
 		group.Go(func() error {
@@ -174,9 +174,12 @@ func TestStoppedServerIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.New(t)
 	pane, log := recorder(t, s, "item")
-	id := server(t, s)
+	id, hasty := server(t, s), again(t, s, 300*time.Millisecond)
 	signal(t, id, syscall.SIGSTOP)
-	// In less time than a caller gives: the 5 and 10 seconds of the package are not waited for here.
+	if state, err := hasty.State(t.Context(), pane.Session, pane.Launch); state != tmux.Unknown || !errors.Is(err, tmux.ErrUnknown) {
+		t.Errorf("a stopped server: %v, %v, want unknown", state, err)
+	}
+	// In less time than a caller gives.
 	brief, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if state, err := s.State(brief, pane.Session, pane.Launch); state != tmux.Unknown || !errors.Is(err, tmux.ErrUnknown) || !errors.Is(err, loop.ErrUnavailable) {
@@ -204,7 +207,7 @@ func TestSocketThatMayNotBeOpenedIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.New(t)
 	pane, _ := recorder(t, s, "item")
-	o := tmux.Options{Dir: shortDir(t), Socket: s.Socket(), Environ: []string{"PATH=" + os.Getenv("PATH")}}
+	o := tmux.Options{Dir: shortDir(t), Socket: s.Socket(), Environ: []string{"PATH=" + os.Getenv("PATH")}, Patience: time.Minute}
 	if os.Geteuid() == 0 {
 		setpriv, err := exec.LookPath("setpriv")
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,7 +38,7 @@ exit %[3]d`, version, dir, code))
 			t.Fatal(err)
 		}
 	}
-	s, err := tmux.New(t.Context(), tmux.Options{Dir: filepath.Join(dir, "t"), Binary: filepath.Join(dir, "tmux")})
+	s, err := tmux.New(t.Context(), tmux.Options{Dir: filepath.Join(dir, "t"), Binary: filepath.Join(dir, "tmux"), Patience: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +187,7 @@ func TestTmuxMustBeThereAndNewEnough(t *testing.T) {
 	} {
 		path := filepath.Join(dir, "tmux-"+version)
 		tmuxtest.Command(t, path, "echo tmux "+version)
-		_, err := tmux.New(t.Context(), tmux.Options{Dir: "/tmp/loop", Binary: path})
+		_, err := tmux.New(t.Context(), tmux.Options{Dir: "/tmp/loop", Binary: path, Patience: time.Minute})
 		if (err == nil) != works {
 			t.Errorf("%s: err = %v, works: want %v", version, err, works)
 		}
@@ -214,7 +215,7 @@ func TestSocketPathIsShort(t *testing.T) {
 		{"relative", "state", "", ""},
 		{"with a quote", "/home/a'b", "", ""},
 	} {
-		s, err := tmux.New(t.Context(), tmux.Options{Dir: tt.dir, Socket: tt.socket})
+		s, err := tmux.New(t.Context(), tmux.Options{Dir: tt.dir, Socket: tt.socket, Patience: time.Minute})
 		switch {
 		case errors.Is(err, loop.ErrUnavailable):
 			t.Skip(err)

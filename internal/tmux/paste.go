@@ -40,7 +40,7 @@ func (s *Server) deliver(ctx context.Context, t Target, text string, how ...word
 		then("paste-buffer").lit(how...).lit("-d", "-b").val(buffer).lit("-t").val(t.Pane).
 		then("display-message", "-p", "done")
 	no := refuse(t).then("delete-buffer", "-b").val(buffer)
-	out, err := s.call(ctx, changeTimeout, text, do("load-buffer", "-b").val(buffer).lit("-").when(t, isOpen, yes, no))
+	out, err := s.call(ctx, 2*s.patience, text, do("load-buffer", "-b").val(buffer).lit("-").when(t, isOpen, yes, no))
 	if err != nil && !errors.Is(err, loop.ErrInvalid) {
 		s.dropBuffer(ctx, buffer)
 	}

@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	queryTimeout  = 5 * time.Second
-	changeTimeout = 10 * time.Second
-	killGrace     = 100 * time.Millisecond // of a tmux client that is stuck: it has nothing to tidy up
+	patience  = 5 * time.Second
+	killGrace = 100 * time.Millisecond // of a tmux client that is stuck: it has nothing to tidy up
 
 	maxSocketPath = 100      // the kernels take 103 and 107
 	maxAnswer     = 64 << 20 // 2000 lines of a very wide pane
@@ -29,25 +28,27 @@ const (
 
 // Options say where the server is.
 type Options struct {
-	Dir     string       // a folder of ours for the socket, the configuration, the lock and the record; absolute, made where missing
-	Socket  string       // the socket's absolute path; "": s in Dir, or a short path below /tmp where that would be too long
-	Binary  string       // tmux: a path, or a name to be found; "": tmux
-	Environ []string     // ours, of which tmux gets PATH, HOME and the locale; nil: os.Environ()
-	Logger  *slog.Logger // nil: no log
+	Dir      string        // a folder of ours for the socket, the configuration, the lock and the record; absolute, made where missing
+	Socket   string        // the socket's absolute path; "": s in Dir, or a short path below /tmp where that would be too long
+	Binary   string        // tmux: a path, or a name to be found; "": tmux
+	Environ  []string      // ours, of which tmux gets PATH, HOME and the locale; nil: os.Environ()
+	Patience time.Duration // how long tmux may take to answer a question; a change may take twice as long; 0: 5 seconds
+	Logger   *slog.Logger  // nil: no log
 }
 
 // Server is a client of the one private tmux server. It is safe for concurrent use.
 type Server struct {
-	binary  string
-	version version // of the binary, not of a server that runs already
-	socket  string
-	dir     string
-	environ []string // all of ours; only what starts the server looks further than tmuxEnviron
-	conf    string
-	hash    string // of conf
-	log     *slog.Logger
-	turn    chan struct{} // holds one token while somebody starts or heals the server
-	last    record        // that we wrote; guarded by turn
+	binary   string
+	version  version // of the binary, not of a server that runs already
+	socket   string
+	dir      string
+	environ  []string // all of ours; only what starts the server looks further than tmuxEnviron
+	conf     string
+	hash     string // of conf
+	patience time.Duration
+	log      *slog.Logger
+	turn     chan struct{} // holds one token while somebody starts or heals the server
+	last     record        // that we wrote; guarded by turn
 }
 
 // New looks for tmux and says where its server will be; it starts nothing. The error is ErrUnavailable, with how to install tmux,
@@ -62,11 +63,14 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Binary == "" {
 		o.Binary = "tmux"
 	}
+	if o.Patience == 0 {
+		o.Patience = patience
+	}
 	socket, err := socketPath(o)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{socket: socket, dir: o.Dir, environ: o.Environ, log: o.Logger, turn: make(chan struct{}, 1)}
+	s := &Server{socket: socket, dir: o.Dir, environ: o.Environ, patience: o.Patience, log: o.Logger, turn: make(chan struct{}, 1)}
 	if s.binary, err = proc.LookPath(o.Binary, o.Environ); err != nil {
 		return nil, tooOld("none", err)
 	}
@@ -116,7 +120,7 @@ func (v version) before(major, minor int) bool {
 }
 
 func (s *Server) askVersion(ctx context.Context) (version, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	res, err := proc.Run(ctx, proc.Cmd{Path: s.binary, Args: []string{"-V"}, Env: s.tmuxEnviron(), Dir: "/", Grace: killGrace})
 	if err != nil {
@@ -143,7 +147,7 @@ func tooOld(found string, cause error) error {
 
 // terminal is what programs in a pane are told to talk to: old terminal databases do not know tmux's own name.
 func (s *Server) terminal(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	_, err := proc.Run(ctx, proc.Cmd{Path: "infocmp", Args: []string{"tmux-256color"}, Env: s.tmuxEnviron(), Dir: "/", Grace: killGrace})
 	if err != nil {

@@ -85,7 +85,7 @@ func (s *Server) discard(ctx context.Context, made []string) {
 	session, server := made[1], made[4]
 	c := do("if-shell", "-F", "-t").val(session + ":")
 	c.push("#{==:#{pid},"+server+"}", do("kill-session", "-t").val(session).text())
-	if _, err := s.once(context.WithoutCancel(ctx), changeTimeout, "", c); err != nil {
+	if _, err := s.once(context.WithoutCancel(ctx), 2*s.patience, "", c); err != nil {
 		s.log.Warn("session of a failed launch may be left", "session_id", session, "err", err)
 	}
 }

@@ -91,7 +91,7 @@ func (s *Server) start(ctx context.Context) (instance, error) {
 }
 
 func (s *Server) runStarter(ctx context.Context, cmd proc.Cmd) error {
-	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*s.patience)
 	defer cancel()
 	res, err := proc.Run(ctx, cmd)
 	if err == nil && len(res.Stderr) > 0 {

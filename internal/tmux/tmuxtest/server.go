@@ -35,7 +35,10 @@ func New(t testing.TB, edits ...func(*tmux.Options)) *tmux.Server {
 		}
 		_ = os.RemoveAll(dir)
 	})
-	o := tmux.Options{Dir: filepath.Join(dir, "t"), Environ: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}}
+	o := tmux.Options{
+		Dir: filepath.Join(dir, "t"), Environ: []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")},
+		Patience: time.Minute, // on a machine under load
+	}
 	for _, edit := range edits {
 		edit(&o)
 	}
