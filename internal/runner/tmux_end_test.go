@@ -84,24 +84,17 @@ func TestEndOfOneSessionLeavesTheOthersAlone(t *testing.T) {
 		h.delivers(s, true, "[[agent brood]]")
 		h.reads(s, "")
 	}
-	family := func(s loop.Session) []proc.Identity {
-		living, err := proc.Tree{Cookie: "LOOP_LAUNCH=" + h.Launched(s.WorkItem)}.Living()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return living
-	}
-	before := family(two)
+	before := h.family(h.Launched(two.WorkItem))
 	if len(before) < 2 {
 		t.Fatalf("an agent with children is %v: this test tests nothing", before)
 	}
 	if _, err := h.End(t.Context(), one, loop.Wish{}); err != nil {
 		t.Fatal(err)
 	}
-	if left := family(one); len(left) > 0 {
+	if left := h.family(h.Launched(one.WorkItem)); len(left) > 0 {
 		t.Errorf("%v are left of the first", left)
 	}
-	if diff := cmp.Diff(before, family(two), cmpopts.SortSlices(func(a, b proc.Identity) bool { return a.PID < b.PID })); diff != "" {
+	if diff := cmp.Diff(before, h.family(h.Launched(two.WorkItem)), cmpopts.SortSlices(func(a, b proc.Identity) bool { return a.PID < b.PID })); diff != "" {
 		t.Errorf("the second's family has changed: %s", diff)
 	}
 }

@@ -202,12 +202,24 @@ func (h *house) pane(s loop.Session) tmux.Pane {
 }
 
 // person runs tmux as a person would.
-func (h *house) person(args ...string) {
+func (h *house) person(args ...string) string {
 	h.t.Helper()
 	cmd := proc.Cmd{Path: h.server.Binary(), Args: append([]string{"-u", "-S", h.server.Socket()}, args...)}
-	if _, err := proc.Run(within(h.t, time.Minute), cmd); err != nil {
+	res, err := proc.Run(within(h.t, time.Minute), cmd)
+	if err != nil {
 		h.t.Fatal(err)
 	}
+	return string(res.Stdout)
+}
+
+// family is what lives of a launch.
+func (h *house) family(mark string) []proc.Identity {
+	h.t.Helper()
+	living, err := proc.Tree{Cookie: "LOOP_LAUNCH=" + mark}.Living()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return living
 }
 
 // prompts are what the agents took, in order.

@@ -174,7 +174,7 @@ func TestStoppedServerIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.New(t)
 	pane, log := recorder(t, s, "item")
-	id, hasty := server(t, s), again(t, s, 300*time.Millisecond)
+	id, hasty := server(t, s), again(t, s, 0)
 	signal(t, id, syscall.SIGSTOP)
 	if state, err := hasty.State(t.Context(), pane.Session, pane.Launch); state != tmux.Unknown || !errors.Is(err, tmux.ErrUnknown) {
 		t.Errorf("a stopped server: %v, %v, want unknown", state, err)
