@@ -146,7 +146,7 @@ func (t *Tmux) obstacle(ctx context.Context, f found, here loop.Presence, screen
 
 // typist says that somebody has been typing into a pane just now; "" when nobody has.
 func (t *Tmux) typist(ctx context.Context, f found) string {
-	clients, err := t.o.Server.Clients(ctx, f.Session)
+	clients, err := t.o.Server.Clients(ctx, f.Pane.SessionID)
 	if err != nil {
 		return "" // there is none to be seen
 	}
@@ -214,7 +214,7 @@ func (t *Tmux) spare(ctx context.Context, f found) bool {
 	if t.o.Queued(f.item) {
 		return false
 	}
-	if clients, err := t.o.Server.Clients(ctx, f.Session); err != nil || len(clients) > 0 {
+	if clients, err := t.o.Server.Clients(ctx, f.Pane.SessionID); err != nil || len(clients) > 0 {
 		return false
 	}
 	screen, err := t.screen(ctx, f)

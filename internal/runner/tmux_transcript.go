@@ -193,7 +193,7 @@ func (t *Tmux) Attach(ctx context.Context, s loop.Session, v tmux.Viewer) (argv 
 	case f.state == tmux.Dead:
 		v.Write, note = false, "the agent has ended: this is what it showed; it resumes at its next event"
 	}
-	attach, err := t.o.Server.Attach(f.Session, v)
+	attach, err := t.o.Server.Attach(f.Pane.SessionID, v)
 	if attach.Nested {
 		note = strings.TrimPrefix(note+"; you are in another tmux: press its prefix twice to reach this one", "; ")
 	}

@@ -17,18 +17,20 @@ type Attach struct {
 	Nested bool     // it runs in another tmux: there the prefix key must be pressed twice
 }
 
-// Attach returns how the viewer gets to the session: by a program that it becomes. Inside our own server this replaces the
+// Attach returns how the viewer gets to the session, which is named or, as it may have been renamed, told by its id: by a program
+// that the viewer becomes. Inside our own server this replaces the
 // viewer's client by one that only reads, which leaves all other clients where they are. The viewer must be at a terminal.
 func (s *Server) Attach(session string, v Viewer) (Attach, error) {
-	if err := checkName(session); err != nil {
+	target, err := sessionTarget(session)
+	if err != nil {
 		return Attach{}, err
 	}
 	if s.isOurs(v.Tmux) {
-		readOnly := s.attachArgv(session, Viewer{})
+		readOnly := s.attachArgv(target, Viewer{})
 		argv := append([]string{s.binary}, s.flags()...)
 		return Attach{Argv: append(argv, "detach-client", "-E", shellLine("exec", readOnly))}, nil
 	}
-	argv := s.attachArgv(session, v)
+	argv := s.attachArgv(target, v)
 	if v.Tmux == "" {
 		return Attach{Argv: argv}, nil
 	}
@@ -41,13 +43,13 @@ func (s *Server) AttachLine(session string) string {
 	return shellLine("", []string{"tmux", "-S", s.socket, "attach", "-r", "-t", strings.TrimSuffix(exactly(session), ":")})
 }
 
-func (s *Server) attachArgv(session string, v Viewer) []string {
+func (s *Server) attachArgv(target string, v Viewer) []string {
 	argv := append([]string{s.binary}, s.flags()...)
 	argv = append(argv, "attach-session")
 	if !v.Write {
 		argv = append(argv, "-r")
 	}
-	return append(argv, "-t", exactly(session))
+	return append(argv, "-t", target)
 }
 
 // isOurs reads TMUX, which begins with the socket's path.

@@ -16,12 +16,13 @@ type Client struct {
 	Activity time.Time // when it last sent a key
 }
 
-// Clients lists who watches a session now. The error is loop.ErrNotFound when there is no such session.
+// Clients lists who watches a session now, which is named or told by its id. The error is loop.ErrNotFound when there is no such session.
 func (s *Server) Clients(ctx context.Context, session string) ([]Client, error) {
-	if err := checkName(session); err != nil {
+	target, err := sessionTarget(session)
+	if err != nil {
 		return nil, err
 	}
-	out, err := s.query(ctx, do("list-clients", "-t").val(exactly(session)).lit("-F", "#{client_pid}|#{client_readonly}|#{client_activity}"))
+	out, err := s.query(ctx, do("list-clients", "-t").val(target).lit("-F", "#{client_pid}|#{client_readonly}|#{client_activity}"))
 	if err != nil {
 		return nil, fmt.Errorf("list clients of %s: %w", session, err)
 	}

@@ -22,6 +22,7 @@ var (
 	hashPattern = regexp.MustCompile(`-x[0-9a-f]{8}$`)
 	markPattern = regexp.MustCompile(`^[0-9a-f]{16,64}$`)
 	panePattern = regexp.MustCompile(`^%[0-9]{1,10}$`)
+	idPattern   = regexp.MustCompile(`^\$[0-9]{1,10}$`)
 )
 
 // Name returns the session name of a work item's slug: loop- and the slug. A slug that tmux would not keep as it is, or that is
@@ -65,6 +66,14 @@ func checkName(session string) error {
 		return fmt.Errorf("tmux session %q is no name of ours: %w", session, loop.ErrInvalid)
 	}
 	return nil
+}
+
+// sessionTarget is how tmux is told of a session: by a name of ours, or by an id such as $3, which it keeps when a person renames it.
+func sessionTarget(session string) (string, error) {
+	if idPattern.MatchString(session) {
+		return session + ":", nil
+	}
+	return exactly(session), checkName(session)
 }
 
 // exactly is the only form of a name that tmux takes for itself alone: a bare one also matches its beginning and window names.
