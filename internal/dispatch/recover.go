@@ -93,11 +93,11 @@ func (d *Dispatcher) takeUp(ctx context.Context, id loop.RunID, carried []loop.D
 	return nil
 }
 
-// carriedBy reports whether a run was one of the session. A run that began a conversation without an id may have told it
-// since.
+// carriedBy reports whether a run was one of the session, which may have moved to another conversation since. A run that began a
+// conversation without an id may have told it since.
 func carriedBy(run inbox.Run, s loop.Session) bool {
 	if run.SessionID != "" {
-		return run.SessionID == s.HarnessSessionID
+		return run.SessionID == s.HarnessSessionID || slices.Contains(s.PreviousSessionIDs, run.SessionID)
 	}
 	return run.Harness == s.Harness && !s.CreatedAt.Truncate(time.Microsecond).After(run.StartedAt)
 }

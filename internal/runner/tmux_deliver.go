@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
@@ -187,7 +188,7 @@ func (t *Tmux) receipt(ctx context.Context, ho loop.Handover, f found, given han
 	}
 	for began := time.Now(); ; {
 		changed := t.o.Live.Watch(f.item)
-		seen, err := t.seen(given, f.pane)
+		seen, err := t.seen(ho.Session, given, f.pane)
 		if err != nil {
 			t.o.Logger.Warn("whether a prompt was seen can't be told yet", "item", f.pane.Item, "run", ho.Run, "err", err)
 		}
@@ -211,7 +212,8 @@ func (t *Tmux) receipt(ctx context.Context, ho loop.Handover, f found, given han
 }
 
 // seen reports whether the harness has seen the prompt of a run, by what its hooks told or by its own record.
-func (t *Tmux) seen(given hand, p pane) (bool, error) {
+// That may be of an earlier conversation than the present one: a person clears it whenever they like.
+func (t *Tmux) seen(s loop.Session, given hand, p pane) (bool, error) {
 	if t.o.Live.Shown(given.Token) {
 		return true, nil
 	}
@@ -219,16 +221,21 @@ func (t *Tmux) seen(given hand, p pane) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	id := p.SessionID
-	if here := t.presence(p); here.SessionID != "" {
-		id = here.SessionID
+	ids := append([]loop.SessionID{t.presence(p).SessionID, p.SessionID, s.HarnessSessionID}, s.PreviousSessionIDs...)
+	for i, id := range ids {
+		if id == "" || slices.Contains(ids[:i], id) {
+			continue
+		}
+		if heard, err := term.Heard(id, given.Token.Token()); heard || err != nil {
+			return heard, err
+		}
 	}
-	return term.Heard(id, given.Token.Token())
+	return false, nil
 }
 
 // gone is the outcome of a prompt whose harness went: the last look decides. A harness that goes each time is not tried for ever.
 func (t *Tmux) gone(ho loop.Handover, f found, given hand) loop.Outcome {
-	if seen, err := t.seen(given, f.pane); err == nil && seen {
+	if seen, err := t.seen(ho.Session, given, f.pane); err == nil && seen {
 		return t.delivered(ho, f)
 	}
 	return unreached(errors.New("the harness ended before it saw the prompt"))

@@ -190,7 +190,7 @@ func (t *Tmux) submit(ctx context.Context, ho loop.Handover, f found, given hand
 		if err := t.o.Server.Submit(ctx, f.target()); err != nil {
 			return t.refusedPaste(ctx, err)
 		}
-		if t.taken(ctx, f, given) {
+		if t.taken(ctx, ho, f, given) {
 			if ho.Handed != nil {
 				ho.Handed()
 			}
@@ -201,9 +201,9 @@ func (t *Tmux) submit(ctx context.Context, ho loop.Handover, f found, given hand
 }
 
 // taken waits until the input line does not hold the prompt any more, or the harness has seen it.
-func (t *Tmux) taken(ctx context.Context, f found, given hand) bool {
+func (t *Tmux) taken(ctx context.Context, ho loop.Handover, f found, given hand) bool {
 	for until := time.Now().Add(submitTime); time.Now().Before(until); {
-		if seen, err := t.seen(given, f.pane); err == nil && seen {
+		if seen, err := t.seen(ho.Session, given, f.pane); err == nil && seen {
 			return true
 		}
 		if screen, err := t.screen(ctx, f); err == nil && screen.Composer && !holds(screen, given.Token) {
