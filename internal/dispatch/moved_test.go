@@ -15,7 +15,9 @@ func TestARunIsStillTheSessionsAfterItsConversationWasCleared(t *testing.T) {
 		id := h.comment(15, nth(1))
 		run := h.only()
 		next := loop.SessionID(uuid.NewString())
-		h.must(h.d.Moved(t.Context(), shop15, "claude", next))
+		h.launch = "l-1"
+		_, err := h.d.Heard(t.Context(), loop.Report{Event: loop.HookStart, Item: shop15, Harness: "claude", SessionID: next, Launch: "l-1"})
+		h.must(err)
 		h.restart()
 		run.ends(loop.Outcome{Kind: loop.RunDone})
 		h.is(id, loop.StateDone, "")
