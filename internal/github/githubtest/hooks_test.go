@@ -2,6 +2,7 @@ package githubtest_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -163,6 +164,16 @@ func TestRedelivery(t *testing.T) {
 	in.expect(t, "issues/opened")
 	if failed := hook.Failed(); failed != nil {
 		t.Errorf("failed: %v", failed)
+	}
+	rec := httptest.NewRecorder()
+	again := httptest.NewRequest(http.MethodGet, path, nil)
+	again.Header.Set("User-Agent", "test")
+	again.Header.Set("Authorization", "token "+githubtest.Token)
+	s.ServeHTTP(rec, again)
+	tries = reply{rec.Code, rec.Header(), rec.Body.Bytes()}
+	want(t, tries, "redelivery", true, false, false)
+	if guids := field(t, tries, "guid"); guids[0] != guids[2] || guids[0] == guids[1] {
+		t.Errorf("the tries are of the events %v", guids)
 	}
 }
 
