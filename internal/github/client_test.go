@@ -74,7 +74,7 @@ func newClient(t *testing.T, o github.Options) *github.Client {
 	return c
 }
 
-func openJournal(t *testing.T) *journal.DB {
+func openJournal(t testing.TB) *journal.DB {
 	t.Helper()
 	db, err := journal.Open(t.Context(), filepath.Join(t.TempDir(), "journal.db"), github.Schema())
 	if err != nil {
