@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -198,6 +199,31 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 	if strings.Contains(w.log.String(), secretToken) {
 		t.Errorf("the log holds the token: %s", w.log)
+	}
+}
+
+// endless is a body without an end.
+type endless struct{ read *int }
+
+func (e endless) Read(p []byte) (int, error) {
+	*e.read += len(p)
+	return len(p), nil
+}
+
+func TestAnswersHaveAnEnd(t *testing.T) {
+	t.Parallel()
+	read := 0
+	c := newClient(t, github.Options{
+		Journal: openJournal(t), Log: slog.New(slog.DiscardHandler), Env: []string{"GH_TOKEN=x"},
+		HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
+			resp := respond(r, 200, "")
+			resp.Body = io.NopCloser(endless{&read})
+			return resp, nil
+		}),
+	})
+	_, err := c.Issue(t.Context(), item(1))
+	if !errors.Is(err, loop.ErrUnavailable) || !strings.Contains(err.Error(), "longer than") || read > 80<<20 {
+		t.Errorf("after %d bytes: %v", read, err)
 	}
 }
 
