@@ -80,7 +80,7 @@ func TestUninstallLeavesWhatWasThere(t *testing.T) {
 					text = forCursor(text)
 				}
 				name := filepath.Join(t.TempDir(), "settings.json")
-				write(t, name, text, 0o640)
+				write(t, name, text, 0o664)
 				f := fragment(t, harness, bin, false)
 
 				install(t, f, name, hooks.Change{File: name, Changed: true, Backup: name + ".before-loop"})
@@ -109,7 +109,7 @@ func TestUninstallLeavesWhatWasThere(t *testing.T) {
 					t.Errorf("left behind (-want +got):\n%s", cmp.Diff(text, got))
 				}
 				uninstall(t, name, hooks.Change{File: name})
-				onlyFile(t, name, 0o640)
+				onlyFile(t, name, 0o664)
 			})
 		}
 	}
