@@ -48,11 +48,12 @@ type size struct {
 	sessions   int // of a daemon that has been used for long
 	deliveries int
 	panes      []int // that are looked at
+	waiters    int   // hooks that wait
 }
 
 var thorough = size{ //nolint:gochecknoglobals // never changes
 	rounds: 3, load: 2 * time.Second, conns: []int{1, 16, 64}, starts: 40,
-	idle: 100, idleFor: 10 * time.Second, sessions: 10_000, deliveries: 100_000, panes: []int{1, 50, 200},
+	idle: 100, idleFor: 10 * time.Second, sessions: 10_000, deliveries: 100_000, panes: []int{1, 50, 200}, waiters: 200,
 }
 
 // bench is one run of the program.
@@ -69,6 +70,7 @@ func (b *bench) measures() []measure {
 		{"ingress", b.ingress},
 		{"start", b.harnessStart},
 		{"register", b.register},
+		{"hooks", b.hooks},
 		{"idle", b.idleDaemon},
 		{"large", b.largeState},
 		{"terminals", b.terminals},
@@ -93,7 +95,7 @@ func run(ctx context.Context, args []string, how size, stdout *os.File, stderr i
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&b.bin, "bin", "bin", "`folder` with loopd and loopctl")
-	only := fs.String("only", "", "`names` of what to measure, with commas: ingress, start, register, idle, large, terminals; empty is all")
+	only := fs.String("only", "", "`names` of what to measure, with commas: ingress, start, register, hooks, idle, large, terminals; empty is all")
 	fs.IntVar(&b.rounds, "rounds", b.rounds, "`times` that each thing is measured")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

@@ -41,6 +41,12 @@ func median[T cmp.Ordered](of []T) T {
 	return sorted[len(sorted)/2]
 }
 
+// late is the time that one of a hundred is beyond.
+func late(of []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)*99/100]
+}
+
 // ms shows a duration in milliseconds.
 func ms(d time.Duration) string {
 	v := float64(d) / float64(time.Millisecond)

@@ -25,6 +25,10 @@ const (
 	// hookLimit is after what time a hook ends that is held up by something that cannot be told to stop.
 	hookLimit = 900 * time.Millisecond
 
+	// waitPatience is the same for a hook that waits, which nobody waits for: a busy machine must not cost the conversation its
+	// waking.
+	waitPatience = 5 * time.Second
+
 	// hookAgain is how long after a daemon that is away a waiting hook asks again.
 	hookAgain = time.Second
 
@@ -170,7 +174,7 @@ func reportRequest(r loop.Report) *loopv1.ReportRequest {
 
 // wait waits for something to wake the conversation with, for as long as the harness lives.
 func (h hook) wait(ctx context.Context, c *client, who caller) error {
-	reading, cancel := context.WithTimeout(ctx, hookPatience)
+	reading, cancel := context.WithTimeout(ctx, waitPatience)
 	defer cancel()
 	r, err := h.read(reading, "", who)
 	if err != nil || r.Event == "" || r.Run != "" {
