@@ -1,34 +1,29 @@
 package harness_test
 
 import (
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/harness/agenttest"
 	"github.com/loop-daemon/loop/internal/harness/claudetest"
-	"github.com/loop-daemon/loop/internal/sys/proc"
+	"github.com/loop-daemon/loop/internal/tmux"
+	"github.com/loop-daemon/loop/internal/tmux/tmuxtest"
 )
 
 // The stand-in shows what the real program shows.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	home := shortDir(t)
 	file, err := agenttest.Install(t.TempDir(), "claude")
 	if err != nil {
 		t.Fatal(err)
 	}
-	testTerminal(t, file, home, map[string]string{
-		agenttest.EnvState: t.TempDir(), agenttest.EnvRecord: filepath.Join(home, "record"),
-	})
+	testTerminal(t, file, map[string]string{agenttest.EnvState: t.TempDir(), agenttest.EnvRecord: filepath.Join(t.TempDir(), "record")})
 }
 
 func TestRealTerminal(t *testing.T) {
@@ -39,13 +34,15 @@ func TestRealTerminal(t *testing.T) {
 	}
 	api := claudetest.NewAPI(claudetest.Behavior{})
 	t.Cleanup(api.Close)
-	testTerminal(t, command, shortDir(t), api.Env())
+	testTerminal(t, command, api.Env())
 }
 
 // testTerminal drives a program through what a terminal agent promises, in the order in which a host goes: no dialog at the
 // start, an input line, a prompt that is seen, heard and answered, a running turn, and a dialog that is not an input line.
-func testTerminal(t *testing.T, command, home string, env map[string]string) {
+func testTerminal(t *testing.T, command string, env map[string]string) {
 	t.Helper()
+	server := tmuxtest.New(t)
+	home := tmuxtest.Home(server)
 	maps.Copy(env, map[string]string{"HOME": home, "TMPDIR": home, "TERM": "tmux-256color", "PATH": os.Getenv("PATH")})
 	c := agent(t, harness.Options{Agents: map[string]harness.Program{"claude": {Command: command, Env: env}}}).(harness.Terminal)
 	dir := filepath.Join(home, "shop")
@@ -60,7 +57,7 @@ func testTerminal(t *testing.T, command, home string, env map[string]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPane(t, home, cmd, c)
+	p := newPane(t, server, cmd, c)
 	p.await("an input line", func(s harness.Screen) bool { return s == composer })
 
 	const token = "[loop 20261130-120000-001-abc234]"
@@ -81,67 +78,26 @@ func testTerminal(t *testing.T, command, home string, env map[string]string) {
 	}
 }
 
-// shortDir is short enough to hold a socket.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "pane") //nolint:usetesting // t.TempDir is too long
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // pane is a terminal of a tmux server of its own.
 type pane struct {
 	t      *testing.T
-	socket string
+	server *tmux.Server
 	agent  harness.Terminal
 }
 
-func newPane(t *testing.T, home string, cmd harness.Command, agent harness.Terminal) *pane {
+func newPane(t *testing.T, server *tmux.Server, cmd harness.Command, agent harness.Terminal) *pane {
 	t.Helper()
-	if _, err := proc.Run(t.Context(), proc.Cmd{Path: "tmux", Args: []string{"-V"}}); err != nil {
-		t.Skip("needs tmux: ", err)
-	}
-	p := &pane{t: t, socket: filepath.Join(home, "tmux"), agent: agent}
-	cookie := "LOOP_LAUNCH=" + filepath.Base(home)
-	p.tmux("", slices.Concat([]string{
-		"new-session", "-d", "-x", "200", "-y", "50", "-c", cmd.Dir, "--", "env", "-i", cookie,
-	}, cmd.Env, []string{cmd.Path}, cmd.Args)...)
-	pid, err := strconv.Atoi(strings.TrimSpace(p.tmux("", "display-message", "-p", "#{pid}")))
-	if err != nil {
+	p := &pane{t: t, server: server, agent: agent}
+	if err := server.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	server, err := proc.Of(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_, _ = proc.Tree{Cookie: cookie}.Kill()
-		_ = proc.Signal(server, syscall.SIGKILL)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
-		defer cancel()
-		_ = proc.Wait(ctx, server)
-	})
+	p.tmux("", slices.Concat([]string{"new-session", "-d", "-x", "200", "-y", "50", "-c", cmd.Dir, "--", "env", "-i"}, cmd.Env, []string{cmd.Path}, cmd.Args)...)
 	return p
 }
 
 func (p *pane) tmux(stdin string, args ...string) string {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), 20*time.Second)
-	defer cancel()
-	out, err := proc.Run(ctx, proc.Cmd{
-		Path: "tmux", Args: append([]string{"-u", "-S", p.socket, "-f", os.DevNull}, args...),
-		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(p.socket)}, Stdin: strings.NewReader(stdin),
-	})
-	if err != nil {
-		p.t.Fatalf("tmux %q: %v: %s", args[0], err, out.Stderr)
-	}
-	return string(out.Stdout)
+	return tmuxtest.Run(p.t, p.server, stdin, args...)
 }
 
 // await waits for a screen.

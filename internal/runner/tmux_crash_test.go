@@ -76,7 +76,7 @@ func TestLoopdKilledWhileItTypes(t *testing.T) {
 			st.reads(s, "")
 			dir, ho := t.TempDir(), st.handover(s, false, "the second\nwhole")
 			y := typist{
-				Dir: st.house.dir, Home: filepath.Dir(filepath.Dir(st.server.Socket())), Tmux: filepath.Join(dir, "tmux"),
+				Dir: st.house.dir, Home: tmuxtest.Home(st.server), Tmux: filepath.Join(dir, "tmux"),
 				Run: ho.Run, Session: s, Title: ho.Title, Prompt: ho.Prompt,
 			}
 			tmuxtest.Command(t, y.Tmux, `case "$*" in *load-buffer*) echo >> '`+dir+`/n';; esac

@@ -204,12 +204,7 @@ func (h *house) pane(s loop.Session) tmux.Pane {
 // person runs tmux as a person would.
 func (h *house) person(args ...string) string {
 	h.t.Helper()
-	cmd := proc.Cmd{Path: h.server.Binary(), Args: append([]string{"-u", "-S", h.server.Socket()}, args...)}
-	res, err := proc.Run(within(h.t, time.Minute), cmd)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return string(res.Stdout)
+	return tmuxtest.Run(h.t, h.server, "", args...)
 }
 
 // family is what lives of a launch.

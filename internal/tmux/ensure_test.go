@@ -25,7 +25,7 @@ import (
 func again(t *testing.T, s *tmux.Server, patience time.Duration) *tmux.Server {
 	t.Helper()
 	other, err := tmux.New(t.Context(), tmux.Options{
-		Dir: filepath.Dir(s.Socket()), Environ: []string{"HOME=" + home(s), "PATH=" + os.Getenv("PATH")}, Patience: patience,
+		Dir: filepath.Dir(s.Socket()), Environ: []string{"HOME=" + tmuxtest.Home(s), "PATH=" + os.Getenv("PATH")}, Patience: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestParallelSpawnsShareOneServer(t *testing.T) {
 		}
 	}
 	// One server, 20 programs, and no other that has the test's environment.
-	if living, err := (proc.Tree{Cookie: "HOME=" + home(s)}).Living(); err != nil || len(living) != 21 {
+	if living, err := (proc.Tree{Cookie: "HOME=" + tmuxtest.Home(s)}).Living(); err != nil || len(living) != 21 {
 		t.Errorf("%d processes, %v, want 21", len(living), err)
 	}
 }
@@ -318,7 +318,7 @@ func TestConfigurationOfAPersonChangesNothing(t *testing.T) {
 	s := tmuxtest.New(t)
 	hostile := "set -g base-index 1\nset -g pane-base-index 1\nset -g destroy-unattached on\nset -g default-shell /bin/false\n" +
 		"set-hook -g after-new-session 'rename-session x ; split-window'\nset-hook -g session-created kill-session\n"
-	if err := os.WriteFile(filepath.Join(home(s), ".tmux.conf"), []byte(hostile), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(tmuxtest.Home(s), ".tmux.conf"), []byte(hostile), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	pane := spawn(t, s, "item", sh("exec cat")...)
@@ -347,7 +347,7 @@ func TestServerStartsInAScopeOfItsOwn(t *testing.T) {
 				o.Environ = []string{o.Environ[0], "PATH=" + bin + ":" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + runtimeDir}
 			})
 			pane := endAfter(t, s, "item", "env; echo all of it", "all of it\n")
-			called, err := os.ReadFile(filepath.Join(home(s), "called"))
+			called, err := os.ReadFile(filepath.Join(tmuxtest.Home(s), "called"))
 			if err != nil || !strings.HasPrefix(string(called), tt.log) {
 				t.Errorf("systemd-run was called with %q, %v", called, err)
 			}

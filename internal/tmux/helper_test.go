@@ -1,7 +1,6 @@
 package tmux_test
 
 import (
-	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 
@@ -132,19 +130,8 @@ func wantState(t *testing.T, s *tmux.Server, session, mark string, want tmux.Sta
 // person runs tmux as a person would who has the socket's path.
 func person(t *testing.T, s *tmux.Server, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, s.Binary(), append([]string{"-u", "-S", s.Socket()}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home(s)}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("tmux %q: %v: %s", args, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(tmuxtest.Run(t, s, "", args...))
 }
-
-// home is the folder that tmuxtest gave to the server for a home.
-func home(s *tmux.Server) string { return filepath.Dir(filepath.Dir(s.Socket())) }
 
 func serverPID(t *testing.T, s *tmux.Server) int {
 	t.Helper()
@@ -176,7 +163,7 @@ type terminal struct {
 func openTerminal(t *testing.T, s *tmux.Server, columns, rows uint16, argv []string, env ...string) *terminal {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home(s), "TERM=xterm-256color"}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + tmuxtest.Home(s), "TERM=xterm-256color"}, env...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: columns})
 	if err != nil {
 		t.Fatal(err)

@@ -1,49 +1,46 @@
 package agenttest_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/loop-daemon/loop/internal/harness/agenttest"
-	"github.com/loop-daemon/loop/internal/sys/proc"
+	"github.com/loop-daemon/loop/internal/tmux"
+	"github.com/loop-daemon/loop/internal/tmux/tmuxtest"
 )
 
 // pane is a stand-in in a terminal of a tmux server of its own.
 type pane struct {
 	t      *testing.T
-	socket string
+	server *tmux.Server
 	home   string // also where it works
 	id     string // the conversation that it is started with
 	hooks  map[string][]any
 	env    []string
-	server int
 }
 
 // newPane makes a home in which a stand-in can be started without a question.
 func newPane(t *testing.T) *pane {
 	t.Helper()
-	if _, err := proc.Run(t.Context(), proc.Cmd{Path: "tmux", Args: []string{"-V"}}); err != nil {
-		t.Skip("needs tmux: ", err)
-	}
-	home, err := os.MkdirTemp("", "pane") //nolint:usetesting // short: it holds a socket
-	if err != nil {
+	server := tmuxtest.New(t)
+	home := tmuxtest.Home(server)
+	p := &pane{t: t, server: server, home: home, id: uuid.NewString(), hooks: map[string][]any{}}
+	if err := server.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	if home, err = filepath.EvalSymlinks(home); err != nil {
-		t.Fatal(err)
-	}
-	p := &pane{t: t, socket: filepath.Join(home, "tmux"), home: home, id: uuid.NewString(), hooks: map[string][]any{}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the screen at the end:\n%s", strings.TrimSpace(p.screen()))
+		}
+	})
 	p.env = []string{
 		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=tmux-256color", "TMPDIR=" + home,
 		agenttest.EnvRecord + "=" + filepath.Join(home, "record"), agenttest.EnvState + "=" + filepath.Join(home, "state"),
@@ -71,15 +68,7 @@ func (p *pane) write(name string, content any) string {
 // tmux runs a command of the server.
 func (p *pane) tmux(stdin string, args ...string) string {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), 20*time.Second)
-	defer cancel()
-	out, err := proc.Run(ctx, proc.Cmd{
-		Path: "tmux", Args: append([]string{"-S", p.socket, "-f", os.DevNull}, args...), Env: p.env, Stdin: strings.NewReader(stdin),
-	})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return string(out.Stdout)
+	return tmuxtest.Run(p.t, p.server, stdin, args...)
 }
 
 // hook adds a command that is run at an event, in a shell.
@@ -101,41 +90,14 @@ func (p *pane) launch(args ...string) *pane {
 	p.t.Helper()
 	args = append([]string{"--settings", p.write("hooks.json", map[string]any{"hooks": p.hooks})}, args...)
 	command := slices.Concat([]string{"env", "-i"}, p.env, []string{install(p.t)}, args)
-	p.tmux("", slices.Concat([]string{
-		"start-server", ";", "set-option", "-g", "exit-empty", "off", ";", "set-option", "-g", "remain-on-exit", "on", ";",
-		"new-session", "-d", "-s", "a", "-x", "200", "-y", "50", "-c", p.home, "--",
-	}, command)...)
-	pid, err := strconv.Atoi(strings.TrimSpace(p.tmux("", "display-message", "-p", "#{pid}")))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if p.server == 0 {
-		p.server = pid
-		p.t.Cleanup(p.stop)
-	}
+	p.tmux("", slices.Concat([]string{"new-session", "-d", "-s", "a", "-x", "200", "-y", "50", "-c", p.home, "--"}, command)...)
 	return p
-}
-
-// stop ends what was started, the server last.
-func (p *pane) stop() {
-	if p.t.Failed() {
-		p.t.Logf("the screen at the end:\n%s", strings.TrimSpace(p.screen()))
-	}
-	for _, run := range p.runs() {
-		_, _ = proc.Tree{Cookie: run.Env[slices.IndexFunc(run.Env, func(kv string) bool { return strings.HasPrefix(kv, agenttest.EnvRecord) })]}.Kill()
-	}
-	if server, err := proc.Of(p.server); err == nil {
-		_ = proc.Signal(server, syscall.SIGKILL)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.t.Context()), 10*time.Second)
-		defer cancel()
-		_ = proc.Wait(ctx, server)
-	}
 }
 
 // await waits for an outcome.
 func (p *pane) await(what string, came func() bool) {
 	p.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !came(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !came(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			p.t.Fatalf("waited for %s; acts: %+v", what, p.run().Acts)
 		}

@@ -1,6 +1,7 @@
 package tmuxtest
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -22,6 +23,9 @@ func New(t testing.TB, edits ...func(*tmux.Options)) *tmux.Server {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "loop") //nolint:usetesting // its path is too long for a socket
 	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		t.Fatal(err)
 	}
 	// Every process of the server has this HOME, and no other process has.
@@ -50,6 +54,24 @@ func New(t testing.TB, edits ...func(*tmux.Options)) *tmux.Server {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// Home is the home of the programs on a server of New. What is started there without it is not ended with the server.
+func Home(s *tmux.Server) string { return filepath.Dir(filepath.Dir(s.Socket())) }
+
+// Run runs tmux as a person would who has the socket's path, and returns what it printed.
+func Run(t testing.TB, s *tmux.Server, stdin string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	res, err := proc.Run(ctx, proc.Cmd{
+		Path: s.Binary(), Args: append([]string{"-u", "-S", s.Socket()}, args...), Stdin: strings.NewReader(stdin),
+		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + Home(s)}, StdoutLimit: 64 << 20,
+	})
+	if err != nil {
+		t.Fatalf("tmux %q: %v", args, err)
+	}
+	return string(res.Stdout)
 }
 
 // Command writes a program of sh that can be started by its path. Nothing forks meanwhile: a child would hold the file open for
