@@ -16,7 +16,7 @@ import (
 const (
 	lookInterval = 50 * time.Millisecond // between two looks at a tree that was asked to end
 	killPause    = 2 * time.Millisecond  // between the first two rounds of KILL; then longer ones
-	killLimit    = 5 * time.Second       // for all rounds: only a process stuck in the kernel takes longer
+	killLimit    = 20 * time.Second      // for all rounds: a process stuck in the kernel takes longer, or one on a machine that starves it
 )
 
 // Tree describes a program with everything that it started, however far that got away: into groups and sessions of its own,
