@@ -12,6 +12,7 @@
 // The way of an event
 //
 //	webhook      the door for GitHub: body cap, signature, put, 202
+//	poll         asks GitHub what happened, and puts it into the inbox as the webhook would
 //	inbox        every delivery, on disk before it is answered, and what became of it
 //	route        what an event means and who may ask for it: deliver, spawn, close, drop    pure
 //	dispatch     makes it so: one queue per session, a cap over all, retries

@@ -32,6 +32,10 @@ var rooms = []struct {
 		"the door only puts deliveries into the inbox: what they mean is route's, what is done about them dispatch's",
 	},
 	{
+		"poll", "loop item inbox eventlog sys/journal",
+		"polling only puts deliveries into the inbox: where they come from is a Source, and whom they concern is asked of its Options",
+	},
+	{
 		"harness", "loop sys/*",
 		"an agent's command line does not depend on where it runs: hosting is runner's",
 	},
@@ -56,7 +60,7 @@ var rooms = []struct {
 		"of a running daemon cli can do nothing that the API cannot: ask loopd over the socket",
 	},
 	{
-		"app", "loop proto/loop/v1 hooks config github prompt route eventlog inbox item session webhook harness runner tmux " +
+		"app", "loop proto/loop/v1 hooks config github prompt route eventlog inbox item session webhook poll harness runner tmux " +
 			"dispatch api sys/*",
 		"app joins all that loopd is made of: cli is loopctl, and what only tests use stays out of the program",
 	},

@@ -137,6 +137,20 @@ func (d *Dispatcher) again(ctx context.Context, v verdict) (verdict, error) {
 	return v.state(), nil
 }
 
+// Refs returns the items that an event concerns, in the order in which a session is looked for: its own number and what is
+// remembered, declared or said to be linked to it, each under the name that a session has it by.
+func (d *Dispatcher) Refs(ctx context.Context, ev loop.Event) ([]loop.WorkItem, error) {
+	links, _, err := d.links(ctx, ev)
+	if err != nil {
+		return nil, err
+	}
+	var refs []loop.WorkItem
+	for _, c := range route.Refs(ev, links) {
+		refs = append(refs, d.renamed(ev, c.Item))
+	}
+	return refs, nil
+}
+
 // judge looks up what routing needs to know about an event, and asks it.
 func (d *Dispatcher) judge(ctx context.Context, ev loop.Event) (loop.Decision, error) {
 	links, pulls, err := d.links(ctx, ev)

@@ -80,6 +80,16 @@ func (in *Inbox) List(ctx context.Context, f Filter) ([]loop.Delivery, error) {
 	return in.query(ctx, query+" ORDER BY seq DESC LIMIT ?", append(args, f.Limit)...)
 }
 
+// Claimed reports whether a fact was acted on, whichever delivery brought it.
+func (in *Inbox) Claimed(ctx context.Context, fact string) (bool, error) {
+	var is bool
+	err := in.db.Read().QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM fact WHERE key = ?)", fact).Scan(&is)
+	if err != nil {
+		return false, in.explain(fmt.Errorf("look for fact %s: %w", fact, err))
+	}
+	return is, nil
+}
+
 // CountByState says how many deliveries are in each state; a state without any is left out.
 func (in *Inbox) CountByState(ctx context.Context) (map[loop.State]int64, error) {
 	counts := map[loop.State]int64{}

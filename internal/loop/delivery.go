@@ -90,6 +90,7 @@ const (
 	DropUntrustedCI   = "untrusted-ci"
 	DropStaleSHA      = "stale-sha"
 	DropEdited        = "edited-or-deleted"
+	DropEditedByOther = "edited-by-other" // these are not its author's words any more
 	DropAmbiguous     = "ambiguous-command"
 	DropControlOff    = "control-off"
 	DropNotDelivered  = "not-delivered"

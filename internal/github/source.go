@@ -1,0 +1,134 @@
+package github
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/loop"
+)
+
+// Source finds what happened in repositories, for one who asks again and again. A listing costs a request for each hundred of
+// what changed, however many items there are, and what a listing does not say is asked about the items that changed alone.
+type Source struct{ client *Client }
+
+// NewSource returns a Source that asks through a client.
+func NewSource(c *Client) *Source { return &Source{c} }
+
+// Owns reports whether an item is on GitHub, so that it can be asked whether it is closed.
+func (s *Source) Owns(w loop.WorkItem) bool { return w.Provider == loop.ProviderGitHub }
+
+// Limited returns until when a host wants no requests; the zero time when it may be asked.
+func (s *Source) Limited(host string) time.Time { return s.client.Limited(host) }
+
+// Where returns a repository under its present name, with its number. One whose number is known is found after a rename.
+func (s *Source) Where(ctx context.Context, r loop.Repo) (loop.Repo, error) {
+	now, err := s.client.Repository(ctx, r)
+	return now.Repo, err
+}
+
+// Open lists the open items that have a label, all of them or an error.
+func (s *Source) Open(ctx context.Context, r loop.Repo, label string) ([]loop.Thread, error) {
+	l, err := s.client.OpenLabeled(ctx, r, label)
+	if err != nil {
+		return nil, err
+	}
+	var threads []loop.Thread
+	for _, i := range l.All {
+		threads = append(threads, s.thread(i, nil, l.Now))
+	}
+	return threads, nil
+}
+
+// Changes lists what changed in a repository at or after a time: items, and what was said on them. It is three listings,
+// whatever changed; of an item that they speak of without showing it, Told asks.
+func (s *Source) Changes(ctx context.Context, r loop.Repo, since time.Time) (loop.Changes, error) {
+	items, err := s.client.Issues(ctx, r, since)
+	if err != nil {
+		return loop.Changes{}, err
+	}
+	comments, err := s.client.Comments(ctx, r, since)
+	if err != nil {
+		return loop.Changes{}, err
+	}
+	inline, err := s.client.InlineComments(ctx, r, since)
+	if err != nil {
+		return loop.Changes{}, err
+	}
+	said := map[int][]Comment{}
+	for _, c := range slices.Concat(comments.All, inline.All) {
+		said[c.Number] = append(said[c.Number], c)
+	}
+	changes := loop.Changes{Now: items.Now}
+	for _, i := range items.All {
+		changes.Threads = append(changes.Threads, s.thread(i, said[i.Number], since))
+		delete(said, i.Number)
+	}
+	for number, all := range said { // said since the items were listed: an edit, or the host is behind
+		changes.Threads = append(changes.Threads, s.thread(Item{Repo: r, Item: loop.Item{Number: number, PR: all[0].Inline}}, all, since))
+	}
+	slices.SortStableFunc(changes.Threads, func(a, b loop.Thread) int { return a.At.Compare(b.At) })
+	return changes, nil
+}
+
+// Checks lists the results of workflow runs that were started at or after a time, as the webhook would have told them.
+func (s *Source) Checks(ctx context.Context, r loop.Repo, since time.Time) ([]loop.Delivery, error) {
+	l, err := s.client.RecentWorkflowRuns(ctx, r, since)
+	if err != nil {
+		return nil, err
+	}
+	var told []loop.Delivery
+	for _, run := range slices.Backward(l.All) { // the last is the first
+		if !run.Over {
+			continue
+		}
+		d, err := Completed(r, run, run.Branch)
+		if err != nil {
+			return nil, err
+		}
+		told = append(told, d)
+	}
+	return told, nil
+}
+
+// Look asks for one item as it is now, a pull request with its branches. One that was transferred is answered from where it is.
+// What is not there is no proof that it is gone.
+func (s *Source) Look(ctx context.Context, w loop.WorkItem) (loop.Thread, error) {
+	i, err := s.client.Issue(ctx, w)
+	if err != nil {
+		return loop.Thread{}, err
+	}
+	t := s.thread(i, nil, i.UpdatedAt.Add(time.Second))
+	if i.PR {
+		pull, err := s.client.Pull(ctx, i.WorkItem())
+		if err != nil {
+			return loop.Thread{}, err
+		}
+		t.Event.Item = pull.Item
+	}
+	return t, nil
+}
+
+// thread is an item with what is known to have been said on it since a time.
+func (s *Source) thread(i Item, said []Comment, since time.Time) loop.Thread {
+	t := loop.Thread{Event: loop.Event{Repo: i.Repo, Item: i.Item}, At: i.UpdatedAt}
+	for _, c := range said {
+		if c.UpdatedAt.After(t.At) {
+			t.At = c.UpdatedAt
+		}
+	}
+	t.Told = func(ctx context.Context, from time.Time) ([]loop.Delivery, error) {
+		return (&teller{client: s.client, item: i, said: said, known: since, from: from}).tell(ctx)
+	}
+	return t
+}
+
+// CommentsOn lists the conversation comments of one item that were made or edited at or after a time, the oldest first.
+func (c *Client) CommentsOn(ctx context.Context, w loop.WorkItem, from time.Time) (Listing[Comment], error) {
+	values := url.Values{}
+	if !from.IsZero() {
+		values.Set("since", since(from))
+	}
+	return listAll(ctx, c, query{repo: repoOf(w, 0), path: itemPath(w, "issues") + "/comments", values: values}, readComment)
+}

@@ -1,0 +1,181 @@
+package github
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/loop"
+)
+
+// teller finds what happened on one item.
+type teller struct {
+	client *Client
+	item   Item // as the listing of issues shows it
+	said   []Comment
+	known  time.Time // all that was said from then on is in said
+	from   time.Time // what happened before is not asked for
+
+	pull Item // of a pull request: the item with its branches
+	told []moment
+}
+
+// moment is one thing that happened.
+type moment struct {
+	at   time.Time
+	what loop.Delivery
+}
+
+func (t *teller) tell(ctx context.Context) ([]loop.Delivery, error) {
+	for _, find := range []func(context.Context) error{t.find, t.changes, t.comments, t.reviews} {
+		if err := find(ctx); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(t.told, func(a, b moment) int { return a.at.Compare(b.at) })
+	var told []loop.Delivery
+	for _, m := range t.told {
+		told = append(told, m.what)
+	}
+	return told, nil
+}
+
+// find asks for what the listing did not show of the item.
+func (t *teller) find(ctx context.Context) (err error) {
+	w := t.item.WorkItem()
+	if t.item.raw == nil {
+		if t.item, err = t.client.Issue(ctx, w); err != nil {
+			return err
+		}
+	}
+	if t.item.PR {
+		t.pull, err = t.client.Pull(ctx, w)
+	}
+	return err
+}
+
+// whole is the item with all that is known of it.
+func (t *teller) whole() Item {
+	if t.item.PR {
+		return t.pull
+	}
+	return t.item
+}
+
+func (t *teller) add(at time.Time, d loop.Delivery, err error) error {
+	if err == nil && !at.Before(t.from) {
+		t.told = append(t.told, moment{at, d})
+	}
+	return err
+}
+
+// changes finds the item opened, labels set, and what else was done to it. Of a closed item the last close is told with the time
+// and the person that the item itself names. Of a pull request it is told last how it stands, whatever changed.
+func (t *teller) changes(ctx context.Context) error {
+	item := t.whole()
+	l, err := t.client.Changes(ctx, item.WorkItem())
+	if err != nil {
+		return err
+	}
+	done := []Change{item.Opened()}
+	for _, c := range l.All {
+		switch c.Action {
+		case "labeled", "reopened", "ready_for_review":
+			done = append(done, c)
+		case "closed":
+			if c.At.Before(item.ClosedAt) || item.State != "closed" {
+				done = append(done, c)
+			}
+		}
+	}
+	if item.State == "closed" {
+		done = append(done, item.Closed())
+	}
+	if item.PR {
+		done = append(done, Change{Action: "synchronize", At: item.UpdatedAt})
+	}
+	for _, c := range done {
+		if c.At.Before(t.from) {
+			continue
+		}
+		d, err := Changed(item, c)
+		if err := t.add(c.At, d, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comments finds what was said in the conversation and on lines.
+func (t *teller) comments(ctx context.Context) error {
+	said := t.said
+	if t.from.Before(t.known) {
+		l, err := t.client.CommentsOn(ctx, t.item.WorkItem(), t.from)
+		if err != nil {
+			return err
+		}
+		said = slices.DeleteFunc(slices.Clone(said), func(c Comment) bool { return !c.Inline })
+		said = append(said, l.All...)
+	}
+	said = slices.DeleteFunc(slices.Clone(said), func(c Comment) bool { return c.CreatedAt.Before(t.from) })
+	edited, err := t.editedByOthers(ctx, said)
+	if err != nil {
+		return err
+	}
+	for _, c := range said {
+		item := t.item
+		if c.Inline {
+			item = t.whole()
+		}
+		d, err := CommentCreated(item, c)
+		if edited[c.NodeID] {
+			d.State, d.Reason = loop.StateDropped, loop.DropEditedByOther
+		}
+		if err := t.add(c.CreatedAt, d, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// editedByOthers says which comments do not stand as their authors wrote them.
+func (t *teller) editedByOthers(ctx context.Context, said []Comment) (map[string]bool, error) {
+	var nodes []string
+	for _, c := range said {
+		if c.UpdatedAt.After(c.CreatedAt) {
+			nodes = append(nodes, c.NodeID)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, nil
+	}
+	edits, err := t.client.Edits(ctx, t.item.Repo.Host, nodes)
+	if err != nil {
+		return nil, err
+	}
+	others := map[string]bool{}
+	for _, c := range said {
+		e, known := edits[c.NodeID]
+		asked := slices.Contains(nodes, c.NodeID)
+		others[c.NodeID] = asked && (!known || !e.At.IsZero() && !strings.EqualFold(e.By.Login, c.Author.Login))
+	}
+	return others, nil
+}
+
+func (t *teller) reviews(ctx context.Context) error {
+	if !t.item.PR {
+		return nil
+	}
+	l, err := t.client.Reviews(ctx, t.pull.WorkItem())
+	if err != nil {
+		return err
+	}
+	for _, r := range l.All {
+		d, err := ReviewSubmitted(t.pull, r)
+		if err := t.add(r.SubmittedAt, d, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}

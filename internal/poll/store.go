@@ -1,0 +1,105 @@
+package poll
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/journal"
+)
+
+// Schema makes the tables of the package: how far each repository and each item was read.
+func Schema() journal.Schema {
+	return journal.Schema{Name: "poll", Steps: []string{`
+		CREATE TABLE poll_repo (
+			name   TEXT PRIMARY KEY, -- as it was named, in lower case
+			id     INTEGER NOT NULL, -- the provider's number of it
+			since  INTEGER NOT NULL, -- when it was first seen, by the provider's clock; times: microseconds since 1970
+			cursor INTEGER NOT NULL  -- all that changed before was taken in
+		) STRICT, WITHOUT ROWID;
+		CREATE TABLE poll_item (
+			key    TEXT PRIMARY KEY, -- the item in lower case
+			since  INTEGER NOT NULL, -- what happened before is not replayed
+			told   INTEGER NOT NULL, -- all that changed up to then was taken in; 0: nothing was
+			closed INTEGER NOT NULL, -- its close was taken in
+			tries  INTEGER NOT NULL, -- how often it could not be read since it changed at failed
+			failed INTEGER NOT NULL
+		) STRICT, WITHOUT ROWID`}}
+}
+
+// repoRow is how far a repository was read. The zero row is of one that was never seen.
+type repoRow struct {
+	id            int64
+	since, cursor time.Time
+}
+
+func (p *Poller) repoRow(ctx context.Context, name string) (repoRow, error) {
+	var r repoRow
+	var since, cursor int64
+	err := p.Journal.Read().QueryRowContext(ctx, "SELECT id, since, cursor FROM poll_repo WHERE name = ?", name).Scan(&r.id, &since, &cursor)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return repoRow{}, fmt.Errorf("read how far %s was polled: %w", name, p.Journal.Explain(err))
+	}
+	r.since, r.cursor = moment(since), moment(cursor)
+	return r, nil
+}
+
+func (r repoRow) write(tx *journal.Tx, name string) error {
+	_, err := tx.Exec("INSERT OR REPLACE INTO poll_repo (name, id, since, cursor) VALUES (?, ?, ?, ?)",
+		name, r.id, micros(r.since), micros(r.cursor))
+	return err
+}
+
+// itemRow is how far an item was read. The zero row is of one that was never seen.
+type itemRow struct {
+	since, told time.Time
+	closed      bool
+	tries       int
+	failed      time.Time // when what could not be read had changed
+}
+
+// seen reports whether the item was read before.
+func (r itemRow) seen() bool { return !r.told.IsZero() }
+
+func (p *Poller) itemRow(ctx context.Context, w loop.WorkItem) (itemRow, error) {
+	var r itemRow
+	var since, told, failed int64
+	err := p.Journal.Read().QueryRowContext(ctx, "SELECT since, told, closed, tries, failed FROM poll_item WHERE key = ?", w.Key()).
+		Scan(&since, &told, &r.closed, &r.tries, &failed)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return itemRow{}, fmt.Errorf("read how far %s was polled: %w", w, p.Journal.Explain(err))
+	}
+	r.since, r.told, r.failed = moment(since), moment(told), moment(failed)
+	return r, nil
+}
+
+func (r itemRow) write(tx *journal.Tx, w loop.WorkItem) error {
+	_, err := tx.Exec("INSERT OR REPLACE INTO poll_item (key, since, told, closed, tries, failed) VALUES (?, ?, ?, ?, ?, ?)",
+		w.Key(), micros(r.since), micros(r.told), r.closed, r.tries, micros(r.failed))
+	return err
+}
+
+// forget has an item be as if it was never seen.
+func (p *Poller) forget(ctx context.Context, w loop.WorkItem) error {
+	return p.Journal.Write(ctx, func(tx *journal.Tx) error {
+		_, err := tx.Exec("DELETE FROM poll_item WHERE key = ?", w.Key())
+		return err
+	})
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func moment(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
