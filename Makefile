@@ -72,7 +72,7 @@ stress: need-go need-cc ## run the tests of terminals ROUNDS (20) times with the
 	trap 'kill $$hogs' EXIT; trap 'exit 1' HUP INT TERM; \
 	for round in $$(seq $(ROUNDS)); do for package in tmux runner; do \
 		printf 'round %s of %s: %s ' $$round $(ROUNDS) $$package; \
-		( cd internal/$$package && $(CACHE)/stress/$$package.test -test.shuffle=on -test.parallel=4 -test.timeout=30m ) \
+		( cd internal/$$package && $(CACHE)/stress/$$package.test -test.shuffle=on -test.parallel=8 -test.timeout=30m ) \
 			> $(CACHE)/stress/$$package.txt 2>&1 || { cat $(CACHE)/stress/$$package.txt; exit 1; }; \
 		echo passed; \
 	done; done

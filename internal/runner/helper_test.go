@@ -66,7 +66,7 @@ func TestMain(m *testing.M) {
 			tool()
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(tmuxtest.Main(m))
 }
 
 func starter(args []string) int {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/loop-daemon/loop/internal/harness/agenttest"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/sys/proc"
@@ -71,6 +72,41 @@ func TestEndOfASession(t *testing.T) {
 				if again, err := h.End(t.Context(), s, c.wish); err != nil || again.Found {
 					t.Errorf("a second end found %+v, %v", again, err)
 				}
+			}
+		})
+	}
+}
+
+func TestRunningTurnMayGoOnForSoLong(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prompt string
+		settle time.Duration
+		want   string // how its turn ended
+	}{
+		"long enough": {"[[agent delay=8000]] slowly", 3 * time.Minute, "done"},
+		"not at all":  {"[[agent delay=60000]] slowly", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			s := h.session(15)
+			h.delivers(s, true, c.prompt)
+			h.reads(s, loop.WaitBusy)
+			if got, err := h.End(t.Context(), s, loop.Wish{Settle: c.settle}); err != nil || !got.Found {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			runs, err := agenttest.ReadRuns(filepath.Join(h.dir, "record"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := runs[len(runs)-1]
+			got := ""
+			for _, act := range last.Did(agenttest.ActAnswer) {
+				got += act.How
+			}
+			if got != c.want {
+				t.Errorf("its turn ended %q, want %q: %+v", got, c.want, last.Acts)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	tmuxtest.Play()
-	os.Exit(m.Run())
+	os.Exit(tmuxtest.Main(m))
 }
 
 // launch describes a new launch for the slug.

@@ -16,13 +16,14 @@ import (
 
 	"github.com/loop-daemon/loop/internal/harness/agenttest"
 	"github.com/loop-daemon/loop/internal/sys/proc"
+	"github.com/loop-daemon/loop/internal/tmux/tmuxtest"
 )
 
 func TestMain(m *testing.M) {
 	if agenttest.Is(os.Args) {
 		os.Exit(agenttest.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	}
-	os.Exit(m.Run())
+	os.Exit(tmuxtest.Main(m))
 }
 
 // resume is the command line of a turn, but for the program.

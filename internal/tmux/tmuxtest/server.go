@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,7 +32,9 @@ func New(t testing.TB, edits ...func(*tmux.Options)) *tmux.Server {
 	}
 	// Every process of the server has this HOME, and no other process has.
 	tree := proc.Tree{Cookie: "HOME=" + dir}
+	trees.Store(dir, tree)
 	t.Cleanup(func() {
+		defer trees.Delete(dir)
 		if _, err := tree.Kill(); err != nil {
 			t.Errorf("end tmux: %v", err)
 		}
@@ -54,6 +58,25 @@ func New(t testing.TB, edits ...func(*tmux.Options)) *tmux.Server {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// trees are what New has started and not ended yet, by folder.
+var trees sync.Map
+
+// Main runs the tests for a TestMain. When somebody interrupts them, whose cleanups do not run then, the servers of New are ended.
+func Main(m *testing.M) int {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		<-asked
+		trees.Range(func(dir, tree any) bool {
+			_, _ = tree.(proc.Tree).Kill()
+			_ = os.RemoveAll(dir.(string))
+			return true
+		})
+		os.Exit(1)
+	}()
+	return m.Run()
 }
 
 // Home is the home of the programs on a server of New. What is started there without it is not ended with the server.
