@@ -14,6 +14,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/tmux"
 	"github.com/loop-daemon/loop/internal/tmux/tmuxtest"
 )
@@ -250,4 +251,27 @@ func TestNextLaunchEndsWhatTheLastOneLeft(t *testing.T) {
 	if left := h.family(mark); len(left) > 0 {
 		t.Errorf("%v are left of the first launch", left)
 	}
+}
+
+// The next launch takes the last screen of the one before, which must be saved first if nobody saw that end.
+func TestDeathThatNobodySawIsSavedBeforeTheNextLaunch(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	unwatched, err := runner.NewTmux(h.options) // it does not Run
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := h.session(15)
+	if err := h.insists(unwatched, s, true, "the first"); err != nil {
+		t.Fatal(err)
+	}
+	h.reads(s, "")
+	if err := syscall.Kill(h.pane(s).PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	tmuxtest.Eventually(t, "the death", func() bool { return h.pane(s).Dead })
+	if err := h.insists(unwatched, s, false, "the second"); err != nil {
+		t.Fatal(err)
+	}
+	h.wantTranscript(s, "the first")
 }
