@@ -123,7 +123,9 @@ func TestNothingIsTypedBesideAPersonWhoTypes(t *testing.T) {
 	h.delivers(s, true, "the first")
 	h.reads(s, "")
 	_, leave := h.attach(s, tmux.Viewer{})
-	h.reads(s, "")
+	if r := h.Ready(t.Context(), s); r.Wait != "" {
+		t.Errorf("beside somebody who only reads it is %q: %s", r.Wait, r.Detail)
+	}
 	leave()
 	tty, _ := h.attach(s, tmux.Viewer{Write: true})
 	if _, err := tty.WriteString("x\x7f"); err != nil {
