@@ -137,6 +137,30 @@ func TestSettleKnowsWhatTheAgentHasSeen(t *testing.T) {
 	}
 }
 
+func TestSettleKnowsThatAnotherLaunchGotNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.session(15)
+	h.delivers(s, true, "the first")
+	s = met(s)
+	handed := h.waker(s)
+	ho := h.handover(s, false, "by hook")
+	ended := make(chan loop.Outcome, 1)
+	go func() { ended <- h.Deliver(t.Context(), ho) }()
+	<-handed
+	agent := h.pane(s).PID
+	h.stop()
+	if err := syscall.Kill(agent, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	h.open()
+	h.delivers(h.session(15), true, "to another conversation in the same pane")
+	if out := h.Settle(t.Context(), ho); out.Kind != loop.RunUnreached {
+		t.Errorf("%s: %s", out.Kind, out.Detail)
+	}
+}
+
 func TestNothingIsTypedIntoDialogsDraftsAndTurns(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -160,8 +184,15 @@ func TestNothingIsTypedIntoDialogsDraftsAndTurns(t *testing.T) {
 	if out := h.Deliver(t.Context(), h.handover(s, false, "into a dialog")); out.Kind != loop.RunDeferred || out.Reason != loop.WaitDialog {
 		t.Errorf("%s (%s): %s", out.Kind, out.Reason, out.Detail)
 	}
+	h.person("send-keys", "-t", h.pane(s).ID, "Escape")
+	h.reads(s, "")
+	h.delivers(s, false, "[[agent delay=10000]] slowly")
+	h.reads(s, loop.WaitBusy)
+	if out := h.Deliver(t.Context(), h.handover(s, false, "into a turn")); out.Kind != loop.RunDeferred || out.Reason != loop.WaitBusy {
+		t.Errorf("%s (%s): %s", out.Kind, out.Reason, out.Detail)
+	}
 	for _, p := range h.prompts() {
-		if strings.Contains(p, "beside a draft") || strings.Contains(p, "into a dialog") {
+		if strings.Contains(p, "into a turn") || strings.Contains(p, "beside a draft") || strings.Contains(p, "into a dialog") {
 			t.Errorf("the agent got %q", p)
 		}
 	}

@@ -86,9 +86,6 @@ func TestRoomIsNotMadeByAnAgentThatSomebodyNeeds(t *testing.T) {
 	h.delivers(s, false, `[[agent ask=Bash {"command":"true"}]]`)
 	h.reads(s, loop.WaitDialog)
 	h.waits(next, "with a dialog")
-	if err := h.server.Paste(t.Context(), h.pane(s).Target(), "3"); err != nil {
-		t.Fatal(err)
-	}
 	if out := h.Deliver(t.Context(), h.handover(next, true, "hello")); out.Kind != loop.RunDeferred || out.Reason != loop.WaitRoom {
 		t.Errorf("%s (%s): %s", out.Kind, out.Reason, out.Detail)
 	}
