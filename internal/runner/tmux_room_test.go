@@ -15,6 +15,7 @@ import (
 
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 	"github.com/loop-daemon/loop/internal/tmux"
 	"github.com/loop-daemon/loop/internal/tmux/tmuxtest"
 )
@@ -239,6 +240,12 @@ func TestNextLaunchEndsWhatTheLastOneLeft(t *testing.T) {
 	h.delivers(s, true, "[[agent brood]]")
 	h.reads(s, "")
 	mark := h.Launched(s.WorkItem)
+	brood := h.family(mark)
+	t.Cleanup(func() {
+		for _, id := range brood { // one has no parent and no mark any more
+			_ = proc.Signal(id, syscall.SIGKILL)
+		}
+	})
 	if err := syscall.Kill(h.pane(s).PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
