@@ -24,6 +24,7 @@
 //
 //	session      the registry: which session works on which item
 //	item         what Loop knows of a work item beside its session: links, head SHAs, stopped
+//	outbox       what Loop owes GitHub: reactions and comments, each posted at most once
 //	eventlog     what happened, for people and programs: query and watch
 //
 // The outside world

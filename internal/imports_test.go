@@ -24,7 +24,7 @@ var rooms = []struct {
 		"these do not know each other: a word that two of them share belongs in loop, and who joins them is above both",
 	},
 	{
-		"eventlog inbox item session", "loop sys/*",
+		"eventlog inbox item outbox session", "loop sys/*",
 		"stores do not know each other: what must commit together takes a journal.Tx from the caller",
 	},
 	{
@@ -48,11 +48,11 @@ var rooms = []struct {
 		"a runner hosts agents: which event goes to which session is dispatch's",
 	},
 	{
-		"dispatch", "loop route prompt inbox session item eventlog sys/journal",
+		"dispatch", "loop route prompt inbox session item outbox eventlog sys/journal",
 		"dispatch keeps order and outcomes: its Runner and its decoder are given to it, and so are its Options",
 	},
 	{
-		"api", "loop proto/loop/v1 inbox session item eventlog dispatch sys/unixsock",
+		"api", "loop proto/loop/v1 inbox session item outbox eventlog dispatch sys/unixsock",
 		"a service translates: what it does belongs in the store or in dispatch",
 	},
 	{
@@ -60,7 +60,7 @@ var rooms = []struct {
 		"of a running daemon cli can do nothing that the API cannot: ask loopd over the socket",
 	},
 	{
-		"app", "loop proto/loop/v1 hooks config github prompt route eventlog inbox item session webhook poll harness runner tmux " +
+		"app", "loop proto/loop/v1 hooks config github prompt route eventlog inbox item outbox session webhook poll harness runner tmux " +
 			"dispatch api sys/*",
 		"app joins all that loopd is made of: cli is loopctl, and what only tests use stays out of the program",
 	},
@@ -148,7 +148,7 @@ func TestRoomsAreReal(t *testing.T) {
 func TestLoopctlStaysSmall(t *testing.T) {
 	t.Parallel()
 	all := tree(t)
-	heavy := "sys/journal inbox session item eventlog dispatch api webhook app modernc.org/sqlite github.com/google/go-github/*/github"
+	heavy := "sys/journal inbox session item outbox eventlog dispatch api webhook app modernc.org/sqlite github.com/google/go-github/*/github"
 	reached := map[string]bool{}
 	var visit func(name, from string)
 	visit = func(name, from string) {

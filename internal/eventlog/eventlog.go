@@ -98,7 +98,8 @@ func (l *Log) lasts(ev loop.LogEvent) {
 	l.mu.Unlock()
 	level := slog.LevelInfo
 	switch ev.Type {
-	case loop.LogRunFailed, loop.LogSpawnFailed, loop.LogResumeFailed, loop.LogRunHeld, loop.LogConfigRejected, loop.LogConfigWarning:
+	case loop.LogRunFailed, loop.LogSpawnFailed, loop.LogResumeFailed, loop.LogRunHeld, loop.LogConfigRejected, loop.LogConfigWarning,
+		loop.LogAnnounceFailed, loop.LogOutboxFailed:
 		level = slog.LevelWarn
 	case loop.LogDeliveryDropped: // a busy repository sends little else
 		level = slog.LevelDebug
