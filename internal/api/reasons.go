@@ -29,6 +29,7 @@ var meanings = map[string]meaning{
 	loop.DropNotLabeled:    {"no session works on it, and it does not have the label that starts one", "put the label routing.auto_execute_label on it"},
 	loop.DropSpawnedBefore: {"a session was started for this label before", "take the label off and put it on again to start another"},
 	loop.DropStopped:       {"work on it was stopped by command", "a comment with the start command lifts that"},
+	loop.DropClaimed:       {"another Loop has announced on the ticket that it works on it", "a comment with the start command starts a session here all the same"},
 	loop.DropItemClosed:    {"its work item was closed before its turn came", ""},
 	loop.DropStaleClose:    {"the item was reopened since, or the session began after it was closed", ""},
 	loop.DropNoSession:     {"there is no session that it could act on", ""},

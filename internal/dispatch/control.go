@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/inbox"
@@ -88,18 +89,37 @@ func (d *Dispatcher) carryOut(ctx context.Context, del loop.Delivery) error {
 	if err != nil {
 		return err
 	}
-	switch cmd.Verb {
-	case loop.VerbPause:
-		_, err = d.Pause(ctx, del.Item)
-	case loop.VerbResume:
-		_, err = d.Resume(ctx, del.Item)
-	}
-	if err != nil && !errors.Is(err, loop.ErrNotFound) { // closed meanwhile: nothing is left to be done
+	text, err := d.command(ctx, del.Item, cmd.Verb)
+	switch {
+	case errors.Is(err, loop.ErrNotFound): // closed meanwhile: nothing is left to be done
+		text = "No session works on this any more."
+	case err != nil:
 		return err
 	}
 	return d.Journal.Write(ctx, func(tx *journal.Tx) error {
+		if err := d.Outbox.Put(tx, answer(ev.WorkItem(), del.ID, text)...); err != nil {
+			return err
+		}
 		return d.Inbox.Move(tx, del.ID, inbox.Transition{State: loop.StateDone})
 	})
+}
+
+// command carries out a command for an item, and returns what is to be said of it on the ticket.
+func (d *Dispatcher) command(ctx context.Context, w loop.WorkItem, verb loop.Verb) (string, error) {
+	prefix := d.Settings().Route.ControlPrefix
+	switch verb {
+	case loop.VerbPause:
+		res, err := d.Pause(ctx, w)
+		return fmt.Sprintf("Paused. What comes does not reach the agent until `%s resume`; dropped: %d.", prefix, res.Dropped), err
+	case loop.VerbResume:
+		res, err := d.Resume(ctx, w)
+		return fmt.Sprintf("Resumed. Missed while it was paused: %d.", res.Missed), err
+	case loop.VerbStatus:
+		known, err := d.Items.Get(ctx, w)
+		return d.report(w, !known.StoppedAt.IsZero()), err
+	case loop.VerbStart, loop.VerbStop:
+	}
+	return "", nil
 }
 
 // said returns what a person wrote in an event.

@@ -10,6 +10,7 @@ import (
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/item"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/outbox"
 	"github.com/loop-daemon/loop/internal/prompt"
 	"github.com/loop-daemon/loop/internal/route"
 	"github.com/loop-daemon/loop/internal/session"
@@ -30,9 +31,10 @@ type Settings struct {
 	CloseSettle    time.Duration   // how long a running turn may go on after its item closed
 	Templates      prompt.Templates
 	DeliverLive    bool // hooks that wait in live conversations are used
+	Voice          Voice
 }
 
-// Options are what a Dispatcher is made of. All fields are needed but Step, RetryBase and ProbeBase.
+// Options are what a Dispatcher is made of. All fields are needed but Outbox, Login, Step, RetryBase and ProbeBase.
 type Options struct {
 	Journal  *journal.DB
 	Inbox    *inbox.Inbox
@@ -42,6 +44,7 @@ type Options struct {
 	Log      *eventlog.Log
 	Runner   Runner
 	Logger   *slog.Logger
+	Outbox   *outbox.Outbox // nil: nothing is shown on the ticket
 
 	// Decode reads the payload of a delivery that came from GitHub.
 	Decode func(loop.Delivery) (loop.Event, error)
@@ -56,6 +59,10 @@ type Options struct {
 	Launched func(w loop.WorkItem) string
 	// Available says why a harness cannot be started by loopd, naming the way to get it; nil when it can.
 	Available func(harness string) error
+
+	// Login names the account that loopd acts as on a host ("" is github.com), "" where that is not known. It must not wait. Nil is
+	// never known.
+	Login func(host string) string
 
 	// RetryBase is the wait before the second try of a delivery; later ones wait four times as long each. 0 is 15 s.
 	RetryBase time.Duration

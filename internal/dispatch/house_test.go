@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/loop-daemon/loop/internal/dispatch"
 	"github.com/loop-daemon/loop/internal/eventlog"
@@ -25,6 +26,7 @@ import (
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/item"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/outbox"
 	"github.com/loop-daemon/loop/internal/route"
 	"github.com/loop-daemon/loop/internal/session"
 	"github.com/loop-daemon/loop/internal/sys/journal"
@@ -43,7 +45,9 @@ type house struct {
 	settings dispatch.Settings
 	runner   *stage
 	step     func(string)
-	unnamed  bool // the harness names its conversations itself
+	unnamed  bool                                                         // the harness names its conversations itself
+	post     func(context.Context, outbox.Letter) (outbox.Receipt, error) // to the ticket; nil: nothing is said there
+	login    string                                                       // of loopd on GitHub
 
 	db       *journal.DB
 	inbox    *inbox.Inbox
@@ -86,15 +90,21 @@ func settings() dispatch.Settings {
 func (h *house) open() {
 	h.t.Helper()
 	var err error
-	h.db, err = journal.Open(h.t.Context(), filepath.Join(h.dir, "journal.db"), inbox.Schema(), item.Schema(), eventlog.Schema())
+	h.db, err = journal.Open(h.t.Context(), filepath.Join(h.dir, "journal.db"), inbox.Schema(), item.Schema(), eventlog.Schema(), outbox.Schema())
 	h.must(err)
 	h.sessions, err = session.Open(filepath.Join(h.dir, "sessions"), slog.New(slog.DiscardHandler))
 	h.must(err)
 	h.inbox, h.items = inbox.New(h.db), item.New(h.db)
 	h.live, err = session.OpenLive(h.processes())
 	h.must(err)
+	log := eventlog.New(h.db, slog.New(slog.DiscardHandler))
+	var out *outbox.Outbox
+	if h.post != nil {
+		out = outbox.New(outbox.Options{Journal: h.db, Logger: slog.New(slog.DiscardHandler), Post: h.post, Report: log.Append})
+	}
 	h.d = dispatch.New(dispatch.Options{
-		Journal: h.db, Inbox: h.inbox, Sessions: h.sessions, Items: h.items, Live: h.live, Log: eventlog.New(h.db, slog.New(slog.DiscardHandler)), Runner: h.runner,
+		Outbox: out, Login: func(string) string { return h.login },
+		Journal: h.db, Inbox: h.inbox, Sessions: h.sessions, Items: h.items, Live: h.live, Log: log, Runner: h.runner,
 		Logger: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Decode: github.Decode, Settings: func() dispatch.Settings { return h.settings },
 		NewSessionID: h.newSessionID, Place: h.place, Launched: func(loop.WorkItem) string { return h.launch }, Available: func(string) error { return nil }, RetryBase: time.Minute, Step: func(name string) {
 			if h.step != nil {
@@ -103,11 +113,14 @@ func (h *house) open() {
 		},
 	})
 	ctx, cancel := context.WithCancel(h.t.Context())
-	done := make(chan error, 1)
-	go func() { done <- h.d.Run(ctx) }()
+	var running errgroup.Group
+	running.Go(func() error { return h.d.Run(ctx) })
+	if out != nil {
+		running.Go(func() error { return out.Run(ctx) })
+	}
 	h.stop = func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := running.Wait(); err != nil {
 			h.t.Errorf("Run: %v", err)
 		}
 		h.must(h.db.Close())

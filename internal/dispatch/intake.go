@@ -56,6 +56,7 @@ type verdict struct {
 	event    loop.Event // zero of a command and of what cannot be read
 	decision loop.Decision
 	to       inbox.Transition
+	claims   bool // it is the announcement of a Loop, on its item
 }
 
 // verdict decides a delivery.
@@ -85,6 +86,7 @@ func (d *Dispatcher) verdict(ctx context.Context, del loop.Delivery) (verdict, e
 	if del.Decision != "" && del.Decision != loop.Drop {
 		return d.again(ctx, v)
 	}
+	v.claims = d.claims(v.event)
 	if v.decision, err = d.judge(ctx, v.event); err != nil {
 		return verdict{}, err
 	}
@@ -159,6 +161,9 @@ func (d *Dispatcher) judge(ctx context.Context, ev loop.Event) (loop.Decision, e
 	}
 	candidates := route.Refs(ev, links)
 	facts := route.Facts{Items: map[loop.ItemKey]route.ItemFacts{}, Pulls: pulls}
+	if err := d.ownVoice(ctx, ev, &facts); err != nil {
+		return loop.Decision{}, err
+	}
 	for i := range candidates {
 		candidates[i].Item = d.renamed(ev, candidates[i].Item)
 		w := candidates[i].Item
@@ -233,8 +238,12 @@ func (d *Dispatcher) itemFacts(ctx context.Context, ev loop.Event, w loop.WorkIt
 		return route.ItemFacts{}, err
 	}
 	own := ev.WorkItem().Key()
+	claimed, err := d.claimed(ctx, w, known)
+	if err != nil {
+		return route.ItemFacts{}, err
+	}
 	f := route.ItemFacts{
-		Stopped: !known.StoppedAt.IsZero(), SpawnedAt: known.SpawnedAt, LabeledAt: known.LabeledAt,
+		Claimed: claimed, Stopped: !known.StoppedAt.IsZero(), SpawnedAt: known.SpawnedAt, LabeledAt: known.LabeledAt,
 		ReopenedAt: known.ReopenedAt, ClosedAt: known.ClosedAt,
 		OtherPull: slices.ContainsFunc(pulls, func(p item.Pull) bool { return p.Item.Key() != own }),
 	}
@@ -257,6 +266,9 @@ func (d *Dispatcher) commitVerdict(tx *journal.Tx, v *verdict) error {
 		return err
 	}
 	if err := d.remember(tx, *v); err != nil {
+		return err
+	}
+	if err := d.Outbox.Put(tx, d.reply(*v)...); err != nil {
 		return err
 	}
 	return d.Log.Append(tx, v.logEvent())
@@ -307,7 +319,7 @@ func (d *Dispatcher) remember(tx *journal.Tx, v verdict) error {
 	}
 	policy := d.Settings().Route
 	listed := !ev.Kind.CI() && policy.Authorizes(ev)
-	errs := []error{d.rememberCommand(tx, v)}
+	errs := []error{d.rememberCommand(tx, v), d.rememberClaim(tx, v)}
 	if ev.Item.PR && ev.Item.HeadSHA != "" {
 		errs = append(errs, d.Items.See(tx, item.Pull{
 			Item: own, HeadSHA: ev.Item.HeadSHA, HeadRef: ev.Item.HeadRef, HeadRepo: ev.Item.HeadRepo, Open: ev.Item.State != "closed", SeenAt: ev.At,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/outbox"
 	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
@@ -144,7 +145,8 @@ func (d *Dispatcher) spendTry(ctx context.Context, t trip, out loop.Outcome) []*
 		j.attempts++
 	}
 	fates := t.fates(out, nil, d.Settings().MaxAttempts, d.RetryBase, time.Now())
-	err := d.Journal.Write(ctx, func(tx *journal.Tx) error { return d.moveAll(tx, fates) })
+	letters := d.endLetters(ctx, t, out, fates)
+	err := d.Journal.Write(ctx, func(tx *journal.Tx) error { return d.moveAll(tx, fates, letters) })
 	if err != nil {
 		d.trouble(ctx, "cannot write that a try failed", err)
 		for _, j := range t.jobs {
@@ -157,13 +159,13 @@ func (d *Dispatcher) spendTry(ctx context.Context, t trip, out loop.Outcome) []*
 	return open(fates)
 }
 
-func (d *Dispatcher) moveAll(tx *journal.Tx, fates []fate) error {
+func (d *Dispatcher) moveAll(tx *journal.Tx, fates []fate, letters []outbox.Letter) error {
 	for _, f := range fates {
 		if err := d.Inbox.Move(tx, f.id, f.to); err != nil {
 			return err
 		}
 	}
-	return nil
+	return d.Outbox.Put(tx, letters...)
 }
 
 // learn takes over into the session and the holds what a run told about them. It reports whether the deliveries go back at
@@ -288,12 +290,13 @@ func (d *Dispatcher) updateSession(t trip, f func(*loop.Session) error) bool {
 
 // record commits the fates of a run's deliveries. It tries until it can, or until ctx ends and it reports false.
 func (d *Dispatcher) record(ctx context.Context, t trip, out loop.Outcome, fates []fate) bool {
+	letters := d.endLetters(ctx, t, out, fates)
 	for {
 		err := d.Journal.Write(ctx, func(tx *journal.Tx) error {
 			if err := d.Inbox.EndRun(tx, t.Run, out, time.Now()); err != nil {
 				return err
 			}
-			return d.moveAll(tx, fates)
+			return d.moveAll(tx, fates, letters)
 		})
 		if err == nil {
 			return true

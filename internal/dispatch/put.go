@@ -19,6 +19,7 @@ func (d *Dispatcher) Put(ctx context.Context, del loop.Delivery) (inbox.PutResul
 		return d.Inbox.Put(ctx, del)
 	}
 	body := d.Inbox.Pack(del.Body)
+	v.claims = d.claims(v.event)
 	v.delivery.Body, v.event.Item.Body, v.event.Comment.Body = nil, "", "" // many wait for the disk, and need not hold these
 	var result inbox.PutResult
 	err := d.Journal.Write(ctx, func(tx *journal.Tx) (err error) {
@@ -66,6 +67,9 @@ func (d *Dispatcher) putDropped(tx *journal.Tx, v verdict, body inbox.Packed) (i
 	del.State, del.Reason, del.Item, del.Decision, del.Fact, del.Summary = v.to.State, v.to.Reason, v.to.Item, v.to.Decision, v.to.Fact, v.to.Summary
 	result, err := d.Inbox.PutIn(tx, del, body)
 	if err != nil || result.Verdict != inbox.Accepted {
+		return result, err
+	}
+	if err := d.rememberClaim(tx, v); err != nil {
 		return result, err
 	}
 	return result, d.Log.Append(tx, v.logEvent())

@@ -78,14 +78,14 @@ func (d *Dispatcher) deliver(ctx context.Context, l *lane, t trip) {
 // neverBegan are the ends of a run that may never have begun. Every other end is told after a beginning.
 var neverBegan = []loop.OutcomeKind{loop.RunDeferred, loop.RunEnded, loop.RunDetached}
 
-// tellStarted writes to the event log that a run begins.
+// tellStarted writes to the event log that a run begins, and shows it on the ticket.
 func (d *Dispatcher) tellStarted(ctx context.Context, t trip) {
-	d.Log.Log(ctx, loop.LogEvent{
+	d.tellWith(ctx, loop.LogEvent{
 		Type: loop.LogRunStarted, Item: t.item, Delivery: t.jobs[0].id, Run: t.Run, Message: startedMessage(t),
 		Fields: map[string]string{
 			"harness": t.Session.Harness, "deliveries": joinIDs(t.jobs), "attempt": strconv.Itoa(t.jobs[0].attempts),
 		},
-	})
+	}, d.startLetters(ctx, t))
 }
 
 // ending reports whether the lane's run is to be ended at our wish.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/outbox"
 	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
@@ -124,7 +125,7 @@ func (d *Dispatcher) Pause(ctx context.Context, w loop.WorkItem) (PauseResult, e
 		return PauseResult{}, err
 	}
 	var res PauseResult
-	if res.Dropped, err = d.pauseRecord(ctx, s, ""); err != nil {
+	if res.Dropped, err = d.pauseRecord(ctx, s, "", nil); err != nil {
 		return PauseResult{}, err
 	}
 	ended, dropped, err := d.endRun(ctx, s.WorkItem, loop.DropSessionPaused, 0)
@@ -141,8 +142,8 @@ func (d *Dispatcher) Pause(ctx context.Context, w loop.WorkItem) (PauseResult, e
 	return res, nil
 }
 
-// pauseRecord pauses a session and drops what is queued for it; it returns how many these were.
-func (d *Dispatcher) pauseRecord(ctx context.Context, s loop.Session, reason string) (dropped int, err error) {
+// pauseRecord pauses a session, shows letters on the ticket, and drops what is queued for it; it returns how many these were.
+func (d *Dispatcher) pauseRecord(ctx context.Context, s loop.Session, reason string, letters []outbox.Letter) (dropped int, err error) {
 	now := time.Now().UTC()
 	err = d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error {
 		if s.Status == loop.StatusActive {
@@ -153,10 +154,10 @@ func (d *Dispatcher) pauseRecord(ctx context.Context, s loop.Session, reason str
 	if err != nil {
 		return 0, err
 	}
-	d.Log.Log(ctx, loop.LogEvent{
+	d.tellWith(ctx, loop.LogEvent{
 		Type: loop.LogSessionPaused, Item: s.WorkItem, Message: s.WorkItem.Ref() + " is paused: its events are dropped until it is resumed",
 		Fields: map[string]string{"reason": reason},
-	})
+	}, letters)
 	return d.dropQueued(ctx, s.WorkItem, 0, loop.DropSessionPaused)
 }
 
@@ -213,7 +214,7 @@ func (d *Dispatcher) brake(ctx context.Context, s loop.Session) *obstacle {
 		return nil
 	}
 	d.Logger.Warn("a session had too many runs in an hour and is paused", "item", s.WorkItem.Ref(), "runs", runs)
-	if _, err := d.pauseRecord(ctx, s, loop.PausedRunaway); err != nil {
+	if _, err := d.pauseRecord(ctx, s, loop.PausedRunaway, runaway(s, runs, time.Now())); err != nil {
 		d.trouble(ctx, "cannot pause a session that runs away", err)
 		return &obstacle{}
 	}

@@ -1,5 +1,5 @@
-// Package item remembers what Loop has learned of a work item beside its session: that it was stopped, closed or reopened,
-// what a session was last started for, and of pull requests their heads and the issues that they are linked to.
+// Package item remembers what Loop has learned of a work item beside its session: that it was stopped, closed, reopened or
+// announced, what a session was last started for, and of pull requests their heads and the issues that they are linked to.
 //
 // It is a part of the journal. Functions that take a journal.Tx belong into journal.DB.Write, with whatever else must happen
 // at once; reads see what is committed and wait for nobody. Items compare without regard to case. Events may be told out of
@@ -52,7 +52,9 @@ func Schema() journal.Schema {
 			at       INTEGER NOT NULL,
 			PRIMARY KEY (pull, item)
 		) STRICT, WITHOUT ROWID;
-		CREATE INDEX link_item ON link (item)`}}
+		CREATE INDEX link_item ON link (item)`, `
+		ALTER TABLE item ADD COLUMN claim      INTEGER NOT NULL DEFAULT 0; -- the comment that announced a session; 0 is none
+		ALTER TABLE item ADD COLUMN claimed_at INTEGER NOT NULL DEFAULT 0`}}
 }
 
 // Store is the facts in one journal. It is safe for concurrent use.
@@ -68,17 +70,18 @@ type Facts struct {
 	LabeledAt  time.Time // when the label that starts sessions was last set
 	ReopenedAt time.Time
 	ClosedAt   time.Time
+	Claim      int64 // the comment by which a Loop, maybe this one, last announced a session; 0 is none
 }
 
 // Get returns what is known of an item; the zero Facts when nothing is.
 func (s *Store) Get(ctx context.Context, w loop.WorkItem) (Facts, error) {
-	var stopped, spawned, labeled, reopened, closed int64
-	err := s.db.Read().QueryRowContext(ctx, "SELECT stopped_at, spawned_at, labeled_at, reopened_at, closed_at FROM item WHERE key = ?",
-		w.Key()).Scan(&stopped, &spawned, &labeled, &reopened, &closed)
+	var stopped, spawned, labeled, reopened, closed, claim int64
+	err := s.db.Read().QueryRowContext(ctx, "SELECT stopped_at, spawned_at, labeled_at, reopened_at, closed_at, claim FROM item WHERE key = ?",
+		w.Key()).Scan(&stopped, &spawned, &labeled, &reopened, &closed, &claim)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Facts{}, s.explain(fmt.Errorf("read what is known of %s: %w", w, err))
 	}
-	return Facts{moment(stopped), moment(spawned), moment(labeled), moment(reopened), moment(closed)}, nil
+	return Facts{moment(stopped), moment(spawned), moment(labeled), moment(reopened), moment(closed), claim}, nil
 }
 
 // Stop remembers that a person stopped an item; nothing is started for it until Start, also after a restart. The first stop
@@ -88,9 +91,9 @@ func (s *Store) Stop(tx *journal.Tx, w loop.WorkItem, at time.Time) error {
 		"SET stopped_at = CASE stopped_at WHEN 0 THEN excluded.stopped_at ELSE stopped_at END", micros(at))
 }
 
-// Start lifts a stop, and forgets that a session was started before, so that one can be again.
+// Start lifts a stop, and forgets that a session was started or announced before, so that one can be again.
 func (s *Store) Start(tx *journal.Tx, w loop.WorkItem) error {
-	return change(tx, w, "UPDATE item SET stopped_at = 0, spawned_at = 0 WHERE key = ?")
+	return change(tx, w, "UPDATE item SET stopped_at = 0, spawned_at = 0, claim = 0, claimed_at = 0 WHERE key = ?")
 }
 
 // Spawned remembers that a session is started for an event of that time: one labelling starts one session. It means nothing
@@ -118,7 +121,14 @@ func (s *Store) Closed(tx *journal.Tx, w loop.WorkItem, at time.Time) error {
 	return change(tx, w, "INSERT INTO item (key, closed_at) VALUES (?, ?) ON CONFLICT (key) DO UPDATE "+
 		"SET closed_at = max(closed_at, excluded.closed_at), "+
 		"spawned_at = CASE WHEN spawned_at <= excluded.closed_at THEN 0 ELSE spawned_at END, "+
-		"labeled_at = CASE WHEN labeled_at <= excluded.closed_at THEN 0 ELSE labeled_at END", micros(at))
+		"labeled_at = CASE WHEN labeled_at <= excluded.closed_at THEN 0 ELSE labeled_at END, "+
+		"claim = CASE WHEN claimed_at <= excluded.closed_at THEN 0 ELSE claim END", micros(at))
+}
+
+// Claim remembers the comment by which a Loop announced a session, unless the item was closed since.
+func (s *Store) Claim(tx *journal.Tx, w loop.WorkItem, comment int64, at time.Time) error {
+	return change(tx, w, "INSERT INTO item (key, claim, claimed_at) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE "+
+		"SET claim = excluded.claim, claimed_at = excluded.claimed_at WHERE excluded.claimed_at > max(claimed_at, closed_at)", comment, micros(at))
 }
 
 func change(tx *journal.Tx, w loop.WorkItem, query string, args ...any) error {

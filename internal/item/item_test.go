@@ -53,6 +53,27 @@ func TestLedgerOfSpawns(t *testing.T) {
 	b.expect(t, "started by hand", issue5, item.Facts{ClosedAt: at(2), ReopenedAt: at(3)})
 }
 
+func TestAClaimLastsUntilStartOrClose(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	claim := func(comment int64, n int) {
+		b.write(t, func(tx *journal.Tx) error { return b.Claim(tx, issue5, comment, at(n)) })
+	}
+	claim(71, 2)
+	claim(70, 1)
+	b = b.reopen(t)
+	b.expect(t, "the later one counts", issue5, item.Facts{Claim: 71})
+	b.write(t, func(tx *journal.Tx) error { return b.Closed(tx, issue5, at(1)) })
+	b.expect(t, "an older close", issue5, item.Facts{Claim: 71, ClosedAt: at(1)})
+	b.write(t, func(tx *journal.Tx) error { return b.Start(tx, issue5) })
+	b.expect(t, "started", issue5, item.Facts{ClosedAt: at(1)})
+	claim(72, 3)
+	b.write(t, func(tx *journal.Tx) error { return b.Closed(tx, issue5, at(4)) })
+	claim(72, 3)
+	b.expect(t, "closed, and told again", issue5, item.Facts{ClosedAt: at(4)})
+	b.expect(t, "another item", issue6, item.Facts{})
+}
+
 // In whatever order the same events are told, and however often, the same is known in the end.
 func TestOrderOfTellingDoesNotMatter(t *testing.T) {
 	t.Parallel()

@@ -99,6 +99,7 @@ const (
 	DropNotLabeled    = "not-labeled"
 	DropSpawnedBefore = "already-spawned"
 	DropStopped       = "stopped"
+	DropClaimed       = "claimed-elsewhere" // another Loop has announced that it works on the item
 	DropItemClosed    = "item-closed"
 	DropStaleClose    = "stale-close"
 	DropNoSession     = "no-session" // a close or command for an item without one

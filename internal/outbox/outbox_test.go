@@ -69,7 +69,7 @@ type desk struct {
 
 func newDesk(t testing.TB, dir string, h *hub) *desk {
 	t.Helper()
-	db, err := journal.Open(context.Background(), filepath.Join(dir, "journal.db"), outbox.Schema(), eventlog.Schema())
+	db, err := journal.Open(t.Context(), filepath.Join(dir, "journal.db"), outbox.Schema(), eventlog.Schema())
 	if err != nil {
 		t.Fatal(err)
 	}

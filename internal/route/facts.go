@@ -19,6 +19,7 @@ type Facts struct {
 type ItemFacts struct {
 	Session loop.Session // the one that is not closed; zero where there is none
 	Stopped bool         // by a person's command: nothing is started until they say so
+	Claimed bool         // another Loop announced that it works on it
 
 	// SpawnedAt is the Event.At of the event that a session was last started for, since the item was last closed, or started
 	// by hand: there is one spawn per labelling. LabeledAt is when Policy.AutoExecuteLabel was last seen being set, ReopenedAt

@@ -37,6 +37,8 @@ func (r *ruling) refusal() string {
 		return loop.DropNotDelivered
 	case slices.ContainsFunc(r.candidates, r.stopped):
 		return loop.DropStopped
+	case slices.ContainsFunc(r.candidates, r.claimed):
+		return loop.DropClaimed
 	case r.ev.Item.State == "closed":
 		return loop.DropItemClosed
 	}
@@ -44,6 +46,7 @@ func (r *ruling) refusal() string {
 }
 
 func (r *ruling) stopped(c Candidate) bool { return r.facts.of(c.Item).Stopped }
+func (r *ruling) claimed(c Candidate) bool { return r.facts.of(c.Item).Claimed }
 
 // asks reports whether an event can be a wish for work. A goodbye is none.
 func asks(ev loop.Event) bool {
