@@ -88,6 +88,9 @@ type Options struct {
 	// Reload reads the configuration again. A refusal is loop.ErrInvalid with all problems.
 	Reload func(ctx context.Context) (Reloaded, error)
 
+	// Poll asks about every repository now and returns how that went; loop.ErrConflict when there is none to ask about.
+	Poll func(ctx context.Context) ([]Polled, error)
+
 	// Simulate signs a sample delivery and posts it to loopd's own webhook receiver.
 	Simulate func(ctx context.Context, event string, body []byte) (Simulated, error)
 }
@@ -111,6 +114,17 @@ type Status struct {
 	WebhookURL    string // "" when the receiver is off
 	Warnings      []string
 	BadSignatures int64
+	Polled        []Polled
+}
+
+// Polled is how asking about a repository goes.
+type Polled struct {
+	Name       string
+	Configured bool      // else a session works there
+	At, Next   time.Time // of the last complete cycle and the next one; zero: none
+	Trouble    string    // of the last cycle; "" is none
+
+	Items, Deliveries, Closures, Errors int // of the last cycle
 }
 
 // Reloaded is the verdict of a reload.

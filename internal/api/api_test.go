@@ -104,6 +104,7 @@ func open(t *testing.T, change ...func(*api.Options)) *house {
 		Logger:     slog.New(slog.DiscardHandler),
 		Transcript: func(context.Context, loop.Session, bool, func(string) error) error { return nil },
 		Status:     func(context.Context) api.Status { return api.Status{} },
+		Poll:       func(context.Context) ([]api.Polled, error) { return nil, nil },
 		Reload:     func(context.Context) (api.Reloaded, error) { return api.Reloaded{}, nil },
 		Simulate:   func(context.Context, string, []byte) (api.Simulated, error) { return api.Simulated{}, nil },
 		Attach:     func(context.Context, loop.Session, bool, string) (api.Attach, error) { return api.Attach{}, nil },

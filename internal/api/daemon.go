@@ -48,7 +48,28 @@ func (d *daemon) Status(ctx context.Context, _ *loopv1.StatusRequest) (*loopv1.S
 			Harness: h.Harness, Reason: h.Reason, Detail: text(h.Detail), Until: timeMessage(h.Until),
 		})
 	}
+	res.Polled = polledMessages(st.Polled)
 	return res, nil
+}
+
+// Poll asks about every repository.
+func (d *daemon) Poll(ctx context.Context, _ *loopv1.PollRequest) (*loopv1.PollResponse, error) {
+	all, err := d.o.Poll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &loopv1.PollResponse{Repositories: polledMessages(all)}, nil
+}
+
+func polledMessages(all []Polled) []*loopv1.PolledRepository {
+	var messages []*loopv1.PolledRepository
+	for _, p := range all {
+		messages = append(messages, &loopv1.PolledRepository{
+			Name: text(p.Name), Configured: p.Configured, At: timeMessage(p.At), NextAt: timeMessage(p.Next), Trouble: text(p.Trouble),
+			Items: int32(p.Items), Deliveries: int32(p.Deliveries), Closures: int32(p.Closures), Errors: int32(p.Errors),
+		})
+	}
+	return messages
 }
 
 // Reload reads the configuration again.

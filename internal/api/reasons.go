@@ -33,6 +33,7 @@ var meanings = map[string]meaning{
 	loop.DropItemClosed:    {"its work item was closed before its turn came", ""},
 	loop.DropStaleClose:    {"the item was reopened since, or the session began after it was closed", ""},
 	loop.DropNoSession:     {"there is no session that it could act on", ""},
+	loop.DropEditedByOther: {"somebody else than its author has edited it", ""},
 	loop.DropUnproven:      {"the item that it seems to concern, by the name of a branch, does not exist", ""},
 	loop.DropUntrustedLink: {"a pull request that was closed without a merge names the item, but its branch is a stranger's: that ends nothing", "loopctl sessions close --work-item {ref} ends the session all the same"},
 	loop.DropOtherPull:     {"another pull request for the item is open, so its session goes on", ""},

@@ -20,6 +20,7 @@ import (
 	"github.com/loop-daemon/loop/internal/github"
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/item"
+	"github.com/loop-daemon/loop/internal/poll"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/session"
 	"github.com/loop-daemon/loop/internal/sys/build"
@@ -57,6 +58,8 @@ type daemon struct {
 	noTmux    error        // why
 	hosts     *runner.Hosts
 	dispatch  *dispatch.Dispatcher
+	hub       hub
+	poller    *poll.Poller
 	receiver  *webhook.Receiver // nil when webhooks are off
 	watcher   *config.Watcher
 	url       string // of the receiver
@@ -90,10 +93,14 @@ func (d *daemon) run(ctx context.Context, hup <-chan os.Signal) (err error) {
 	if web != nil {
 		defer func() { _ = web.Close() }()
 	}
-	if d.journal, err = journal.Open(ctx, d.folders.Journal, inbox.Schema(), item.Schema(), eventlog.Schema()); err != nil {
+	if d.journal, err = journal.Open(ctx, d.folders.Journal, inbox.Schema(), item.Schema(), eventlog.Schema(), github.Schema(), poll.Schema()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.journal.Close()) }()
+	if err := d.connect(d.loaded.Config.GitHub); err != nil {
+		return usageError{err}
+	}
+	defer func() { d.hub.Load().Close() }()
 	if d.sessions, err = session.Open(d.folders.Registry, d.log); err != nil {
 		return err
 	}
@@ -167,9 +174,10 @@ func (d *daemon) build() error {
 	d.dispatch = dispatch.New(dispatch.Options{
 		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Live: d.hooks, Log: d.events, Runner: d.hosts, Logger: d.log,
 		Decode: github.Decode, Settings: func() dispatch.Settings { return d.live.Load().settings },
-		NewSessionID: d.newSessionID, Place: d.place, Launched: d.launched, Available: d.available,
+		NewSessionID: d.newSessionID, Place: d.place, Launched: d.launched, Available: d.available, Exists: d.exists,
 		RetryBase: d.env.RetryBase, ProbeBase: d.env.ProbeBase, Step: d.env.Step,
 	})
+	d.poller = d.newPoller()
 	if d.loaded.Config.Webhook.Enabled {
 		d.receiver, err = webhook.New(webhook.Options{
 			Secrets:       func() [][]byte { return d.live.Load().secrets },
@@ -196,6 +204,7 @@ func (d *daemon) serve(ctx context.Context, sock, web net.Listener, hup <-chan o
 		g.Go(func() error { return d.receiver.Run(ctx, web) })
 	}
 	g.Go(func() error { return d.dispatch.Run(ctx) })
+	g.Go(func() error { return d.poller.Run(ctx) })
 	if d.terminals != nil {
 		g.Go(func() error { return d.terminals.Run(ctx) })
 	}

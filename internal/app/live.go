@@ -1,13 +1,16 @@
 package app
 
 import (
+	"fmt"
 	"os"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/config"
 	"github.com/loop-daemon/loop/internal/dispatch"
+	"github.com/loop-daemon/loop/internal/github"
 	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/poll"
 )
 
 // live is all that is made from a configuration and may change while loopd runs. It is built whole before it takes the
@@ -17,6 +20,7 @@ type live struct {
 	secrets  [][]byte
 	agents   *harness.Set
 	settings dispatch.Settings
+	polling  poll.Settings
 }
 
 // newLive builds what a configuration asks for, or says what it lacks beside the file: a secret, a template, a harness that
@@ -26,6 +30,12 @@ func (d *daemon) newLive(cfg config.Config) (*live, error) {
 	var err error
 	if l.settings.Templates, err = templates(cfg.Routing); err != nil {
 		return nil, err
+	}
+	if l.polling, err = polling(cfg); err != nil {
+		return nil, err
+	}
+	if _, err := github.New(github.Options{APIURL: cfg.GitHub.APIURL}); err != nil {
+		return nil, fmt.Errorf("github.api_url: %w", err)
 	}
 	if cfg.Webhook.Enabled {
 		secrets, err := config.Secrets(cfg, d.env.Getenv, os.ReadFile)
@@ -46,7 +56,7 @@ func (d *daemon) newLive(cfg config.Config) (*live, error) {
 
 // secretNames are the variables whose values are loopd's own.
 func secretNames(cfg config.Config) []string {
-	return []string{cfg.Webhook.SecretEnv, cfg.GitHub.TokenEnv, "GITHUB_TOKEN", "GH_TOKEN"}
+	return []string{cfg.Webhook.SecretEnv, cfg.GitHub.TokenEnv, "GITHUB_TOKEN", "GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"}
 }
 
 func programs(cfg config.Config) map[string]harness.Program {

@@ -32,10 +32,15 @@ func (d *daemon) reloaded(r config.Reload) {
 		d.events.Log(ctx, loop.LogEvent{Type: loop.LogConfigRejected, Message: r.Err.Error()})
 		return
 	}
-	d.live.Store(d.next)
+	if old := d.live.Swap(d.next); old.config.GitHub != r.Config.GitHub {
+		if err := d.connect(r.Config.GitHub); err != nil { // newLive made one like it
+			d.log.Error("the client of GitHub is not renewed", "err", err)
+		}
+	}
 	d.level.Set(r.Config.Daemon.Level())
 	d.format.set(r.Config.Daemon.LogFormat)
 	d.dispatch.Refresh()
+	d.poller.Refresh()
 	d.reload.set("", r.Restart, messages(r.Warnings))
 	d.events.Log(ctx, loop.LogEvent{
 		Type: loop.LogConfigReloaded, Message: "the configuration is reloaded",

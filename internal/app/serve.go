@@ -18,6 +18,7 @@ import (
 	"github.com/loop-daemon/loop/internal/github"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/sys/build"
+	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
 // simulateTimeout bounds how long a sample delivery waits for the receiver's answer.
@@ -27,7 +28,7 @@ const simulateTimeout = 30 * time.Second
 func (d *daemon) apiOptions() api.Options {
 	return api.Options{
 		Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Log: d.events, Dispatcher: d.dispatch, Logger: d.log,
-		Transcript: d.hosts.Transcript, Status: d.status, Reload: d.reloadNow, Simulate: d.simulate,
+		Transcript: d.hosts.Transcript, Status: d.status, Reload: d.reloadNow, Poll: d.pollNow, Simulate: d.simulate,
 		Attach: d.attach, Report: d.dispatch.Heard, Wait: d.dispatch.Await, Presence: d.hooks.Presence,
 	}
 }
@@ -46,6 +47,7 @@ func (d *daemon) status(context.Context) api.Status {
 		s.BadSignatures = d.receiver.BadSignatures()
 	}
 	s.Warnings = append(s.Warnings, d.attention()...)
+	s.Polled = polledOf(d.poller.Reports())
 	return s
 }
 
@@ -169,6 +171,9 @@ func (d *daemon) report() {
 	d.warned(ctx, d.loaded.Warnings)
 }
 
+// forgetAfter is for how long an answer of GitHub is remembered that was not asked for again.
+const forgetAfter = 7 * day
+
 // keepEvery is how often what is finished is looked through for what is too old.
 const keepEvery = 6 * time.Hour
 
@@ -191,10 +196,11 @@ func (d *daemon) prune(ctx context.Context, now time.Time) error {
 	_, inboxErr := d.inbox.Prune(ctx, now, k.BodyDays, k.Days)
 	_, eventsErr := d.events.Prune(ctx, now, k.Days)
 	_, sessionsErr := d.sessions.Prune(now, k.ClosedDays)
+	githubErr := d.journal.Write(ctx, func(tx *journal.Tx) error { return github.Forget(tx, now.Add(-forgetAfter)) })
 	_, runsErr := d.runs.Prune(ctx, time.Duration(k.TranscriptDays)*day)
 	var panesErr error
 	if d.terminals != nil {
 		_, panesErr = d.terminals.PruneTerminals(ctx, k.DeadPanes, time.Duration(k.TranscriptDays)*day)
 	}
-	return errors.Join(inboxErr, eventsErr, sessionsErr, runsErr, panesErr)
+	return errors.Join(inboxErr, eventsErr, sessionsErr, githubErr, runsErr, panesErr)
 }

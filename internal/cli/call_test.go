@@ -63,6 +63,7 @@ func TestCalls(t *testing.T) {
 		{"logs acme/shop#15", &loopv1.TranscriptRequest{WorkItem: shop}},
 		{"status", &loopv1.StatusRequest{}},
 		{"reload", &loopv1.ReloadRequest{}},
+		{"poll", &loopv1.PollRequest{}},
 		{"simulate - --event issues", &loopv1.SimulateRequest{Event: "issues", Body: []byte("{}")}},
 	} {
 		t.Run(tt.args, func(t *testing.T) {

@@ -32,6 +32,7 @@ type commands struct {
 	Send       send         `cmd:"" help:"Say something to a session."`
 	Status     status       `cmd:"" help:"Say how loopd is."`
 	Reload     reload       `cmd:"" help:"Have loopd read its configuration again."`
+	Poll       poll         `cmd:"" help:"Have loopd ask GitHub now what happened."`
 	Simulate   simulate     `cmd:"" help:"Have loopd sign a sample delivery and post it to its own receiver."`
 	Hook       hook         `cmd:"" help:"For the hooks of harnesses: tell loopd what a conversation does, or wait for it."`
 	Hooks      hookSettings `cmd:"" help:"Have harnesses tell loopd what your sessions do. No daemon is needed."`
@@ -44,7 +45,7 @@ type globals struct {
 	Socket     string           `placeholder:"PATH" help:"The socket of loopd (default: $$LOOP_SOCKET, else daemon.socket of the configuration, else loop/loopd.sock in $$XDG_RUNTIME_DIR, else loopd.sock in the state folder)."`
 	ConfigFile string           `name:"config" placeholder:"FILE" help:"The configuration file (default: $$LOOP_CONFIG, else loop/loop.toml in $$XDG_CONFIG_HOME or ~/.config)."`
 	Output     string           `short:"o" enum:"table,json" default:"table" placeholder:"FORMAT" help:"How to print: table or json."`
-	Timeout    time.Duration    `placeholder:"DURATION" help:"How long to wait for an answer of loopd (default: 30s, and 2m for a close)."`
+	Timeout    time.Duration    `placeholder:"DURATION" help:"How long to wait for an answer of loopd (default: 30s, and 2m for a close and a poll)."`
 	PrintBuild kong.VersionFlag `name:"version" help:"Print the build and exit."`
 }
 

@@ -105,6 +105,7 @@ var printing = []string{
 	"send acme/shop#15 go on",
 	"status",
 	"reload",
+	"poll",
 	"simulate - --event issue_comment",
 	"simulate - --event nonsense",
 }

@@ -18,7 +18,7 @@ import (
 // How long loopctl waits for an answer unless --timeout says otherwise.
 const (
 	defaultTimeout = 30 * time.Second
-	closeTimeout   = 2 * time.Minute // a running turn may end by itself first
+	closeTimeout   = 2 * time.Minute // of a close, where a running turn may end by itself first, and of a poll
 	waitTimeout    = 24 * time.Hour  // a hook waits until there is something; then it asks again
 )
 
@@ -97,7 +97,7 @@ func (l *link) bound(ctx context.Context, method string, req, reply any, cc *grp
 
 func timeoutOf(method string) time.Duration {
 	switch method {
-	case loopv1.Sessions_Close_FullMethodName:
+	case loopv1.Sessions_Close_FullMethodName, loopv1.Daemon_Poll_FullMethodName:
 		return closeTimeout
 	case loopv1.Sessions_Wait_FullMethodName:
 		return waitTimeout

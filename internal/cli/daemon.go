@@ -38,6 +38,7 @@ type statusShape struct {
 	Holds         []holdShape      `json:"holds"`
 	Warnings      []string         `json:"warnings"`
 	BadSignatures int64            `json:"badSignatures"`
+	Polled        []polledShape    `json:"polled"`
 }
 
 type holdShape struct {
@@ -53,7 +54,7 @@ func statusOf(s *loopv1.StatusResponse) statusShape {
 		StateDir: s.GetStateDir(), ConfigPath: orNull(s.GetConfigPath()), ConfigError: orNull(s.GetConfigError()),
 		RestartNeeded: list(s.GetRestartNeeded()), WebhookURL: orNull(s.GetWebhookUrl()),
 		Sessions: orEmpty(s.GetSessions()), Deliveries: orEmpty(s.GetDeliveries()), Holds: []holdShape{},
-		Warnings: list(s.GetWarnings()), BadSignatures: s.GetBadSignatures(),
+		Warnings: list(s.GetWarnings()), BadSignatures: s.GetBadSignatures(), Polled: polledOf(s.GetPolled()),
 	}
 	for _, h := range s.GetHolds() {
 		shape.Holds = append(shape.Holds, holdShape{h.GetHarness(), h.GetReason(), orNull(h.GetDetail()), timeOf(h.GetUntil())})
@@ -79,6 +80,9 @@ func showStatus(t *table, s statusShape) {
 	t.field("  refused", text(s.ConfigError))
 	t.field("  needs a restart", strings.Join(s.RestartNeeded, ", "))
 	t.row("webhook", orElse(s.WebhookURL, "off"))
+	for _, p := range s.Polled {
+		t.row("polled", showPolled(p))
+	}
 	t.row("sessions", counts(s.Sessions, "active", "paused"))
 	t.row("deliveries", counts(s.Deliveries, "received", "queued", "waiting", "running", "done", "failed", "dropped"))
 	if s.BadSignatures > 0 {

@@ -312,8 +312,20 @@ func (f fakeDaemon) Status(ctx context.Context, req *loopv1.StatusRequest) (*loo
 			{Harness: "claude", Reason: "usage-limit", Detail: "resets at \x1b[5m5pm", Until: f.ago(-150 * time.Minute)},
 			{Harness: "codex", Reason: "not-logged-in"},
 		},
-		Warnings: []string{"nobody is authorized"}, BadSignatures: 3,
+		Warnings: []string{"nobody is authorized"}, BadSignatures: 3, Polled: f.polled(),
 	})
+}
+
+func (f *fake) polled() []*loopv1.PolledRepository {
+	return []*loopv1.PolledRepository{
+		{Name: "acme/shop", Configured: true, At: f.ago(time.Minute), NextAt: f.ago(-150 * time.Minute), Items: 4, Deliveries: 3, Closures: 1, Errors: 2},
+		{Name: "ghe.example.com/acme/shop", NextAt: f.ago(-150 * time.Minute), Trouble: "no \x1b[5mtoken"},
+		{Name: "acme/new", Configured: true},
+	}
+}
+
+func (f fakeDaemon) Poll(ctx context.Context, req *loopv1.PollRequest) (*loopv1.PollResponse, error) {
+	return answer(ctx, f.fake, req, &loopv1.PollResponse{Repositories: f.polled()[:1]})
 }
 
 func (f fakeDaemon) Reload(ctx context.Context, req *loopv1.ReloadRequest) (*loopv1.ReloadResponse, error) {

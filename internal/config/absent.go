@@ -18,14 +18,6 @@ func absents() []absent {
 			"notify.command", func(c Config) bool { return len(c.Notify.Command) > 0 },
 			"this release does not notify: leave the key out, and follow `loopctl events -f`",
 		},
-		{
-			"polling.enabled", func(c Config) bool { return c.Polling.Enabled },
-			"this release does not poll: leave it false and connect a webhook",
-		},
-		{
-			"polling.sources", func(c Config) bool { return len(c.Polling.Sources) > 0 },
-			"this release does not poll: leave the sources out and connect a webhook",
-		},
 	}
 }
 

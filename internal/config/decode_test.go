@@ -294,10 +294,8 @@ func TestUnsignedOnLoopback(t *testing.T) {
 func TestRefusesWhatIsToCome(t *testing.T) {
 	t.Parallel()
 	for text, key := range map[string]string{
-		"workspace.strategy = 'worktree'":      "workspace.strategy",
-		"notify.command = ['a', '~b/c']":       "notify.command", // an argument is no path
-		"polling.enabled = true":               "polling.enabled",
-		"[[polling.sources]]\nrepos = ['o/r']": "polling.sources",
+		"workspace.strategy = 'worktree'": "workspace.strategy",
+		"notify.command = ['a', '~b/c']":  "notify.command", // an argument is no path
 	} {
 		_, _, err := config.Decode([]byte(text), file, home)
 		e, ok := errors.AsType[*config.Error](err)
@@ -305,7 +303,7 @@ func TestRefusesWhatIsToCome(t *testing.T) {
 			t.Errorf("%s: got %v, want a refusal of %s", text, err, key)
 		}
 	}
-	accepted := "routing.runner = 'tmux'\nrouting.default_harness = 'codex'\nrouting.prompt_template = 'a'\nworkspace.strategy = 'none'\npolling.enabled = false\nrouting.reactions.started = 'rocket'\n" +
+	accepted := "routing.runner = 'tmux'\nrouting.default_harness = 'codex'\nrouting.prompt_template = 'a'\nworkspace.strategy = 'none'\npolling.enabled = true\nrouting.reactions.started = 'rocket'\n" +
 		"routing.announce.enabled = false\nnotify.on = []\n"
 	if _, _, err := config.Decode([]byte(accepted), file, home); err != nil {
 		t.Error(err)

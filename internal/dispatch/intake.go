@@ -171,7 +171,12 @@ func (d *Dispatcher) judge(ctx context.Context, ev loop.Event) (loop.Decision, e
 			return loop.Decision{}, err
 		}
 	}
-	return route.Decide(ev, candidates, facts, d.Settings().Route), nil
+	policy := d.Settings().Route
+	dec := route.Decide(ev, candidates, facts, policy)
+	if d.prove(ctx, candidates, facts, dec) {
+		dec = route.Decide(ev, candidates, facts, policy)
+	}
+	return dec, nil
 }
 
 // links looks up the pull requests of an event, the items that they belong to, and what is known of them.

@@ -11,26 +11,26 @@ import (
 
 // Source finds what happened in repositories, for one who asks again and again. A listing costs a request for each hundred of
 // what changed, however many items there are, and what a listing does not say is asked about the items that changed alone.
-type Source struct{ client *Client }
+type Source struct{ client func() *Client }
 
-// NewSource returns a Source that asks through a client.
-func NewSource(c *Client) *Source { return &Source{c} }
+// NewSource returns a Source that asks through the client that is in force.
+func NewSource(client func() *Client) *Source { return &Source{client} }
 
 // Owns reports whether an item is on GitHub, so that it can be asked whether it is closed.
 func (s *Source) Owns(w loop.WorkItem) bool { return w.Provider == loop.ProviderGitHub }
 
 // Limited returns until when a host wants no requests; the zero time when it may be asked.
-func (s *Source) Limited(host string) time.Time { return s.client.Limited(host) }
+func (s *Source) Limited(host string) time.Time { return s.client().Limited(host) }
 
 // Where returns a repository under its present name, with its number. One whose number is known is found after a rename.
 func (s *Source) Where(ctx context.Context, r loop.Repo) (loop.Repo, error) {
-	now, err := s.client.Repository(ctx, r)
+	now, err := s.client().Repository(ctx, r)
 	return now.Repo, err
 }
 
 // Open lists the open items that have a label, all of them or an error.
 func (s *Source) Open(ctx context.Context, r loop.Repo, label string) ([]loop.Thread, error) {
-	l, err := s.client.OpenLabeled(ctx, r, label)
+	l, err := s.client().OpenLabeled(ctx, r, label)
 	if err != nil {
 		return nil, err
 	}
@@ -44,15 +44,15 @@ func (s *Source) Open(ctx context.Context, r loop.Repo, label string) ([]loop.Th
 // Changes lists what changed in a repository at or after a time: items, and what was said on them. It is three listings,
 // whatever changed; of an item that they speak of without showing it, Told asks.
 func (s *Source) Changes(ctx context.Context, r loop.Repo, since time.Time) (loop.Changes, error) {
-	items, err := s.client.Issues(ctx, r, since)
+	items, err := s.client().Issues(ctx, r, since)
 	if err != nil {
 		return loop.Changes{}, err
 	}
-	comments, err := s.client.Comments(ctx, r, since)
+	comments, err := s.client().Comments(ctx, r, since)
 	if err != nil {
 		return loop.Changes{}, err
 	}
-	inline, err := s.client.InlineComments(ctx, r, since)
+	inline, err := s.client().InlineComments(ctx, r, since)
 	if err != nil {
 		return loop.Changes{}, err
 	}
@@ -74,7 +74,7 @@ func (s *Source) Changes(ctx context.Context, r loop.Repo, since time.Time) (loo
 
 // Checks lists the results of workflow runs that were started at or after a time, as the webhook would have told them.
 func (s *Source) Checks(ctx context.Context, r loop.Repo, since time.Time) ([]loop.Delivery, error) {
-	l, err := s.client.RecentWorkflowRuns(ctx, r, since)
+	l, err := s.client().RecentWorkflowRuns(ctx, r, since)
 	if err != nil {
 		return nil, err
 	}
@@ -95,13 +95,13 @@ func (s *Source) Checks(ctx context.Context, r loop.Repo, since time.Time) ([]lo
 // Look asks for one item as it is now, a pull request with its branches. One that was transferred is answered from where it is.
 // What is not there is no proof that it is gone.
 func (s *Source) Look(ctx context.Context, w loop.WorkItem) (loop.Thread, error) {
-	i, err := s.client.Issue(ctx, w)
+	i, err := s.client().Issue(ctx, w)
 	if err != nil {
 		return loop.Thread{}, err
 	}
 	t := s.thread(i, nil, i.UpdatedAt.Add(time.Second))
 	if i.PR {
-		pull, err := s.client.Pull(ctx, i.WorkItem())
+		pull, err := s.client().Pull(ctx, i.WorkItem())
 		if err != nil {
 			return loop.Thread{}, err
 		}
@@ -119,7 +119,7 @@ func (s *Source) thread(i Item, said []Comment, since time.Time) loop.Thread {
 		}
 	}
 	t.Told = func(ctx context.Context, from time.Time) ([]loop.Delivery, error) {
-		return (&teller{client: s.client, item: i, said: said, known: since, from: from}).tell(ctx)
+		return (&teller{client: s.client(), item: i, said: said, known: since, from: from}).tell(ctx)
 	}
 	return t
 }

@@ -35,7 +35,8 @@ type Existence int
 
 // What can be known of an item's existence.
 const (
-	Unproven Existence = iota // nobody asked, or there was no answer: nothing is started for it
+	Unproven   Existence = iota // nobody asked: nothing is started for it
+	Unanswered                  // somebody asked, and there was no answer: it is taken to exist, so that no event is lost
 	Proven
 	Absent
 )

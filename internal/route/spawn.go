@@ -51,7 +51,7 @@ func (r *ruling) claimed(c Candidate) bool { return r.facts.of(c.Item).Claimed }
 // asks reports whether an event can be a wish for work. A goodbye is none.
 func asks(ev loop.Event) bool {
 	switch ev.Action {
-	case "deleted", "transferred", "unlabeled", "dismissed":
+	case "closed", "deleted", "transferred", "unlabeled", "dismissed":
 		return false
 	}
 	return !emptyApproval(ev)
@@ -77,7 +77,8 @@ func (r *ruling) spawnKey() (Candidate, string) {
 
 // unproven reports whether nothing but a branch name says that an item exists.
 func (r *ruling) unproven(c Candidate) bool {
-	return c.How == HowBranch && r.facts.of(c.Item).Existence != Proven
+	known := r.facts.of(c.Item).Existence
+	return c.How == HowBranch && known != Proven && known != Unanswered
 }
 
 // closedBefore reports whether an item is known to be closed. The event's own item is open where the event is newer.

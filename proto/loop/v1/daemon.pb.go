@@ -90,6 +90,8 @@ type StatusResponse struct {
 	Warnings []string `protobuf:"bytes,13,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Webhook requests with a bad signature since the start.
 	BadSignatures int64 `protobuf:"varint,14,opt,name=bad_signatures,json=badSignatures,proto3" json:"bad_signatures,omitempty"`
+	// The repositories that are asked about, in the order of their names.
+	Polled        []*PolledRepository `protobuf:"bytes,15,rep,name=polled,proto3" json:"polled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -220,6 +222,13 @@ func (x *StatusResponse) GetBadSignatures() int64 {
 		return x.BadSignatures
 	}
 	return 0
+}
+
+func (x *StatusResponse) GetPolled() []*PolledRepository {
+	if x != nil {
+		return x.Polled
+	}
+	return nil
 }
 
 // HarnessHold says that a harness cannot work now.
@@ -405,6 +414,207 @@ func (x *ReloadResponse) GetWarnings() []string {
 	return nil
 }
 
+// PollRequest asks for a cycle.
+type PollRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PollRequest) Reset() {
+	*x = PollRequest{}
+	mi := &file_loop_v1_daemon_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PollRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PollRequest) ProtoMessage() {}
+
+func (x *PollRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_daemon_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PollRequest.ProtoReflect.Descriptor instead.
+func (*PollRequest) Descriptor() ([]byte, []int) {
+	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{5}
+}
+
+// PollResponse is what the cycle came to.
+type PollResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each repository, in the order of their names.
+	Repositories  []*PolledRepository `protobuf:"bytes,1,rep,name=repositories,proto3" json:"repositories,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PollResponse) Reset() {
+	*x = PollResponse{}
+	mi := &file_loop_v1_daemon_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PollResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PollResponse) ProtoMessage() {}
+
+func (x *PollResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_daemon_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PollResponse.ProtoReflect.Descriptor instead.
+func (*PollResponse) Descriptor() ([]byte, []int) {
+	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PollResponse) GetRepositories() []*PolledRepository {
+	if x != nil {
+		return x.Repositories
+	}
+	return nil
+}
+
+// PolledRepository says how asking about a repository goes.
+type PolledRepository struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// OWNER/REPO, or HOST/OWNER/REPO.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// It is configured; else a session works there.
+	Configured bool `protobuf:"varint,2,opt,name=configured,proto3" json:"configured,omitempty"`
+	// When a cycle was last complete.
+	At *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	// When the next one begins.
+	NextAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=next_at,json=nextAt,proto3" json:"next_at,omitempty"`
+	// What went wrong in the last cycle; empty when nothing did.
+	Trouble string `protobuf:"bytes,5,opt,name=trouble,proto3" json:"trouble,omitempty"`
+	// Items that had changed in the last cycle.
+	Items int32 `protobuf:"varint,6,opt,name=items,proto3" json:"items,omitempty"`
+	// Deliveries that were new.
+	Deliveries int32 `protobuf:"varint,7,opt,name=deliveries,proto3" json:"deliveries,omitempty"`
+	// Of these, those that tell that an item is closed.
+	Closures int32 `protobuf:"varint,8,opt,name=closures,proto3" json:"closures,omitempty"`
+	// Items that could not be read and are tried again.
+	Errors        int32 `protobuf:"varint,9,opt,name=errors,proto3" json:"errors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolledRepository) Reset() {
+	*x = PolledRepository{}
+	mi := &file_loop_v1_daemon_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolledRepository) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolledRepository) ProtoMessage() {}
+
+func (x *PolledRepository) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_daemon_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolledRepository.ProtoReflect.Descriptor instead.
+func (*PolledRepository) Descriptor() ([]byte, []int) {
+	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PolledRepository) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PolledRepository) GetConfigured() bool {
+	if x != nil {
+		return x.Configured
+	}
+	return false
+}
+
+func (x *PolledRepository) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *PolledRepository) GetNextAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextAt
+	}
+	return nil
+}
+
+func (x *PolledRepository) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
+}
+
+func (x *PolledRepository) GetItems() int32 {
+	if x != nil {
+		return x.Items
+	}
+	return 0
+}
+
+func (x *PolledRepository) GetDeliveries() int32 {
+	if x != nil {
+		return x.Deliveries
+	}
+	return 0
+}
+
+func (x *PolledRepository) GetClosures() int32 {
+	if x != nil {
+		return x.Closures
+	}
+	return 0
+}
+
+func (x *PolledRepository) GetErrors() int32 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
 // EventsRequest says which events.
 type EventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -422,7 +632,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_loop_v1_daemon_proto_msgTypes[5]
+	mi := &file_loop_v1_daemon_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -434,7 +644,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_daemon_proto_msgTypes[5]
+	mi := &file_loop_v1_daemon_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -447,7 +657,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{5}
+	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EventsRequest) GetFollow() bool {
@@ -503,7 +713,7 @@ type EventsResponse struct {
 
 func (x *EventsResponse) Reset() {
 	*x = EventsResponse{}
-	mi := &file_loop_v1_daemon_proto_msgTypes[6]
+	mi := &file_loop_v1_daemon_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -515,7 +725,7 @@ func (x *EventsResponse) String() string {
 func (*EventsResponse) ProtoMessage() {}
 
 func (x *EventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_daemon_proto_msgTypes[6]
+	mi := &file_loop_v1_daemon_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -528,7 +738,7 @@ func (x *EventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsResponse.ProtoReflect.Descriptor instead.
 func (*EventsResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{6}
+	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EventsResponse) GetSeq() int64 {
@@ -600,7 +810,7 @@ type SimulateRequest struct {
 
 func (x *SimulateRequest) Reset() {
 	*x = SimulateRequest{}
-	mi := &file_loop_v1_daemon_proto_msgTypes[7]
+	mi := &file_loop_v1_daemon_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +822,7 @@ func (x *SimulateRequest) String() string {
 func (*SimulateRequest) ProtoMessage() {}
 
 func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_daemon_proto_msgTypes[7]
+	mi := &file_loop_v1_daemon_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +835,7 @@ func (x *SimulateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateRequest.ProtoReflect.Descriptor instead.
 func (*SimulateRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{7}
+	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SimulateRequest) GetEvent() string {
@@ -657,7 +867,7 @@ type SimulateResponse struct {
 
 func (x *SimulateResponse) Reset() {
 	*x = SimulateResponse{}
-	mi := &file_loop_v1_daemon_proto_msgTypes[8]
+	mi := &file_loop_v1_daemon_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +879,7 @@ func (x *SimulateResponse) String() string {
 func (*SimulateResponse) ProtoMessage() {}
 
 func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_daemon_proto_msgTypes[8]
+	mi := &file_loop_v1_daemon_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +892,7 @@ func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateResponse.ProtoReflect.Descriptor instead.
 func (*SimulateResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{8}
+	return file_loop_v1_daemon_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SimulateResponse) GetDeliveryId() string {
@@ -711,7 +921,7 @@ var File_loop_v1_daemon_proto protoreflect.FileDescriptor
 const file_loop_v1_daemon_proto_rawDesc = "" +
 	"\n" +
 	"\x14loop/v1/daemon.proto\x12\aloop.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0f\n" +
-	"\rStatusRequest\"\xaf\x05\n" +
+	"\rStatusRequest\"\xe2\x05\n" +
 	"\x0eStatusResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x05R\x03pid\x129\n" +
@@ -732,7 +942,8 @@ const file_loop_v1_daemon_proto_rawDesc = "" +
 	"deliveries\x12*\n" +
 	"\x05holds\x18\f \x03(\v2\x14.loop.v1.HarnessHoldR\x05holds\x12\x1a\n" +
 	"\bwarnings\x18\r \x03(\tR\bwarnings\x12%\n" +
-	"\x0ebad_signatures\x18\x0e \x01(\x03R\rbadSignatures\x1a;\n" +
+	"\x0ebad_signatures\x18\x0e \x01(\x03R\rbadSignatures\x121\n" +
+	"\x06polled\x18\x0f \x03(\v2\x19.loop.v1.PolledRepositoryR\x06polled\x1a;\n" +
 	"\rSessionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\x1a=\n" +
@@ -750,7 +961,24 @@ const file_loop_v1_daemon_proto_rawDesc = "" +
 	"configPath\x12\x18\n" +
 	"\achanged\x18\x02 \x03(\tR\achanged\x12%\n" +
 	"\x0erestart_needed\x18\x03 \x03(\tR\rrestartNeeded\x12\x1a\n" +
-	"\bwarnings\x18\x04 \x03(\tR\bwarnings\"u\n" +
+	"\bwarnings\x18\x04 \x03(\tR\bwarnings\"\r\n" +
+	"\vPollRequest\"M\n" +
+	"\fPollResponse\x12=\n" +
+	"\frepositories\x18\x01 \x03(\v2\x19.loop.v1.PolledRepositoryR\frepositories\"\xab\x02\n" +
+	"\x10PolledRepository\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"configured\x18\x02 \x01(\bR\n" +
+	"configured\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x123\n" +
+	"\anext_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x06nextAt\x12\x18\n" +
+	"\atrouble\x18\x05 \x01(\tR\atrouble\x12\x14\n" +
+	"\x05items\x18\x06 \x01(\x05R\x05items\x12\x1e\n" +
+	"\n" +
+	"deliveries\x18\a \x01(\x05R\n" +
+	"deliveries\x12\x1a\n" +
+	"\bclosures\x18\b \x01(\x05R\bclosures\x12\x16\n" +
+	"\x06errors\x18\t \x01(\x05R\x06errors\"u\n" +
 	"\rEventsRequest\x12\x16\n" +
 	"\x06follow\x18\x01 \x01(\bR\x06follow\x12\x1b\n" +
 	"\twork_item\x18\x02 \x01(\tR\bworkItem\x12\x12\n" +
@@ -777,10 +1005,11 @@ const file_loop_v1_daemon_proto_rawDesc = "" +
 	"deliveryId\x12\x1f\n" +
 	"\vhttp_status\x18\x02 \x01(\x05R\n" +
 	"httpStatus\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\tR\x06answer2\xfc\x01\n" +
+	"\x06answer\x18\x03 \x01(\tR\x06answer2\xb1\x02\n" +
 	"\x06Daemon\x129\n" +
 	"\x06Status\x12\x16.loop.v1.StatusRequest\x1a\x17.loop.v1.StatusResponse\x129\n" +
-	"\x06Reload\x12\x16.loop.v1.ReloadRequest\x1a\x17.loop.v1.ReloadResponse\x12;\n" +
+	"\x06Reload\x12\x16.loop.v1.ReloadRequest\x1a\x17.loop.v1.ReloadResponse\x123\n" +
+	"\x04Poll\x12\x14.loop.v1.PollRequest\x1a\x15.loop.v1.PollResponse\x12;\n" +
 	"\x06Events\x12\x16.loop.v1.EventsRequest\x1a\x17.loop.v1.EventsResponse0\x01\x12?\n" +
 	"\bSimulate\x12\x18.loop.v1.SimulateRequest\x1a\x19.loop.v1.SimulateResponseB2Z0github.com/loop-daemon/loop/proto/loop/v1;loopv1b\x06proto3"
 
@@ -796,43 +1025,52 @@ func file_loop_v1_daemon_proto_rawDescGZIP() []byte {
 	return file_loop_v1_daemon_proto_rawDescData
 }
 
-var file_loop_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_loop_v1_daemon_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_loop_v1_daemon_proto_goTypes = []any{
 	(*StatusRequest)(nil),         // 0: loop.v1.StatusRequest
 	(*StatusResponse)(nil),        // 1: loop.v1.StatusResponse
 	(*HarnessHold)(nil),           // 2: loop.v1.HarnessHold
 	(*ReloadRequest)(nil),         // 3: loop.v1.ReloadRequest
 	(*ReloadResponse)(nil),        // 4: loop.v1.ReloadResponse
-	(*EventsRequest)(nil),         // 5: loop.v1.EventsRequest
-	(*EventsResponse)(nil),        // 6: loop.v1.EventsResponse
-	(*SimulateRequest)(nil),       // 7: loop.v1.SimulateRequest
-	(*SimulateResponse)(nil),      // 8: loop.v1.SimulateResponse
-	nil,                           // 9: loop.v1.StatusResponse.SessionsEntry
-	nil,                           // 10: loop.v1.StatusResponse.DeliveriesEntry
-	nil,                           // 11: loop.v1.EventsResponse.FieldsEntry
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*PollRequest)(nil),           // 5: loop.v1.PollRequest
+	(*PollResponse)(nil),          // 6: loop.v1.PollResponse
+	(*PolledRepository)(nil),      // 7: loop.v1.PolledRepository
+	(*EventsRequest)(nil),         // 8: loop.v1.EventsRequest
+	(*EventsResponse)(nil),        // 9: loop.v1.EventsResponse
+	(*SimulateRequest)(nil),       // 10: loop.v1.SimulateRequest
+	(*SimulateResponse)(nil),      // 11: loop.v1.SimulateResponse
+	nil,                           // 12: loop.v1.StatusResponse.SessionsEntry
+	nil,                           // 13: loop.v1.StatusResponse.DeliveriesEntry
+	nil,                           // 14: loop.v1.EventsResponse.FieldsEntry
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 }
 var file_loop_v1_daemon_proto_depIdxs = []int32{
-	12, // 0: loop.v1.StatusResponse.started_at:type_name -> google.protobuf.Timestamp
-	9,  // 1: loop.v1.StatusResponse.sessions:type_name -> loop.v1.StatusResponse.SessionsEntry
-	10, // 2: loop.v1.StatusResponse.deliveries:type_name -> loop.v1.StatusResponse.DeliveriesEntry
+	15, // 0: loop.v1.StatusResponse.started_at:type_name -> google.protobuf.Timestamp
+	12, // 1: loop.v1.StatusResponse.sessions:type_name -> loop.v1.StatusResponse.SessionsEntry
+	13, // 2: loop.v1.StatusResponse.deliveries:type_name -> loop.v1.StatusResponse.DeliveriesEntry
 	2,  // 3: loop.v1.StatusResponse.holds:type_name -> loop.v1.HarnessHold
-	12, // 4: loop.v1.HarnessHold.until:type_name -> google.protobuf.Timestamp
-	12, // 5: loop.v1.EventsResponse.at:type_name -> google.protobuf.Timestamp
-	11, // 6: loop.v1.EventsResponse.fields:type_name -> loop.v1.EventsResponse.FieldsEntry
-	0,  // 7: loop.v1.Daemon.Status:input_type -> loop.v1.StatusRequest
-	3,  // 8: loop.v1.Daemon.Reload:input_type -> loop.v1.ReloadRequest
-	5,  // 9: loop.v1.Daemon.Events:input_type -> loop.v1.EventsRequest
-	7,  // 10: loop.v1.Daemon.Simulate:input_type -> loop.v1.SimulateRequest
-	1,  // 11: loop.v1.Daemon.Status:output_type -> loop.v1.StatusResponse
-	4,  // 12: loop.v1.Daemon.Reload:output_type -> loop.v1.ReloadResponse
-	6,  // 13: loop.v1.Daemon.Events:output_type -> loop.v1.EventsResponse
-	8,  // 14: loop.v1.Daemon.Simulate:output_type -> loop.v1.SimulateResponse
-	11, // [11:15] is the sub-list for method output_type
-	7,  // [7:11] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	7,  // 4: loop.v1.StatusResponse.polled:type_name -> loop.v1.PolledRepository
+	15, // 5: loop.v1.HarnessHold.until:type_name -> google.protobuf.Timestamp
+	7,  // 6: loop.v1.PollResponse.repositories:type_name -> loop.v1.PolledRepository
+	15, // 7: loop.v1.PolledRepository.at:type_name -> google.protobuf.Timestamp
+	15, // 8: loop.v1.PolledRepository.next_at:type_name -> google.protobuf.Timestamp
+	15, // 9: loop.v1.EventsResponse.at:type_name -> google.protobuf.Timestamp
+	14, // 10: loop.v1.EventsResponse.fields:type_name -> loop.v1.EventsResponse.FieldsEntry
+	0,  // 11: loop.v1.Daemon.Status:input_type -> loop.v1.StatusRequest
+	3,  // 12: loop.v1.Daemon.Reload:input_type -> loop.v1.ReloadRequest
+	5,  // 13: loop.v1.Daemon.Poll:input_type -> loop.v1.PollRequest
+	8,  // 14: loop.v1.Daemon.Events:input_type -> loop.v1.EventsRequest
+	10, // 15: loop.v1.Daemon.Simulate:input_type -> loop.v1.SimulateRequest
+	1,  // 16: loop.v1.Daemon.Status:output_type -> loop.v1.StatusResponse
+	4,  // 17: loop.v1.Daemon.Reload:output_type -> loop.v1.ReloadResponse
+	6,  // 18: loop.v1.Daemon.Poll:output_type -> loop.v1.PollResponse
+	9,  // 19: loop.v1.Daemon.Events:output_type -> loop.v1.EventsResponse
+	11, // 20: loop.v1.Daemon.Simulate:output_type -> loop.v1.SimulateResponse
+	16, // [16:21] is the sub-list for method output_type
+	11, // [11:16] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_loop_v1_daemon_proto_init() }
@@ -846,7 +1084,7 @@ func file_loop_v1_daemon_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loop_v1_daemon_proto_rawDesc), len(file_loop_v1_daemon_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Daemon_Status_FullMethodName   = "/loop.v1.Daemon/Status"
 	Daemon_Reload_FullMethodName   = "/loop.v1.Daemon/Reload"
+	Daemon_Poll_FullMethodName     = "/loop.v1.Daemon/Poll"
 	Daemon_Events_FullMethodName   = "/loop.v1.Daemon/Events"
 	Daemon_Simulate_FullMethodName = "/loop.v1.Daemon/Simulate"
 )
@@ -35,6 +36,9 @@ type DaemonClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Reload reads the configuration again and answers with the verdict.
 	Reload(ctx context.Context, in *ReloadRequest, opts ...grpc.CallOption) (*ReloadResponse, error)
+	// Poll asks about every repository now, and answers when that is done. Without a repository to ask about it is
+	// FAILED_PRECONDITION.
+	Poll(ctx context.Context, in *PollRequest, opts ...grpc.CallOption) (*PollResponse, error)
 	// Events streams the event log from a point on, and with follow what comes.
 	Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[EventsResponse], error)
 	// Simulate signs a sample delivery and posts it to loopd's own webhook receiver.
@@ -63,6 +67,16 @@ func (c *daemonClient) Reload(ctx context.Context, in *ReloadRequest, opts ...gr
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReloadResponse)
 	err := c.cc.Invoke(ctx, Daemon_Reload_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *daemonClient) Poll(ctx context.Context, in *PollRequest, opts ...grpc.CallOption) (*PollResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PollResponse)
+	err := c.cc.Invoke(ctx, Daemon_Poll_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +122,9 @@ type DaemonServer interface {
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	// Reload reads the configuration again and answers with the verdict.
 	Reload(context.Context, *ReloadRequest) (*ReloadResponse, error)
+	// Poll asks about every repository now, and answers when that is done. Without a repository to ask about it is
+	// FAILED_PRECONDITION.
+	Poll(context.Context, *PollRequest) (*PollResponse, error)
 	// Events streams the event log from a point on, and with follow what comes.
 	Events(*EventsRequest, grpc.ServerStreamingServer[EventsResponse]) error
 	// Simulate signs a sample delivery and posts it to loopd's own webhook receiver.
@@ -127,6 +144,9 @@ func (UnimplementedDaemonServer) Status(context.Context, *StatusRequest) (*Statu
 }
 func (UnimplementedDaemonServer) Reload(context.Context, *ReloadRequest) (*ReloadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Reload not implemented")
+}
+func (UnimplementedDaemonServer) Poll(context.Context, *PollRequest) (*PollResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Poll not implemented")
 }
 func (UnimplementedDaemonServer) Events(*EventsRequest, grpc.ServerStreamingServer[EventsResponse]) error {
 	return status.Error(codes.Unimplemented, "method Events not implemented")
@@ -191,6 +211,24 @@ func _Daemon_Reload_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Daemon_Poll_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PollRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DaemonServer).Poll(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Daemon_Poll_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DaemonServer).Poll(ctx, req.(*PollRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Daemon_Events_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(EventsRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -234,6 +272,10 @@ var Daemon_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Reload",
 			Handler:    _Daemon_Reload_Handler,
+		},
+		{
+			MethodName: "Poll",
+			Handler:    _Daemon_Poll_Handler,
 		},
 		{
 			MethodName: "Simulate",

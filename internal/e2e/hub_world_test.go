@@ -1,0 +1,67 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/loop-daemon/loop/internal/github/githubtest"
+)
+
+const autoExecute = "the-loop: auto-execute"
+
+// hub is a world with a GitHub in a process that loopd may ask, and a webhook of it that holds back what it would send.
+type hub struct {
+	*world
+
+	gh   *githubtest.Server
+	shop *githubtest.Repository
+	hook *githubtest.Hook
+}
+
+// newHub makes such a world, in which acme/shop is watched and polled when a test says so. Config is as in newWorld.
+func newHub(t *testing.T, config string) *hub {
+	t.Helper()
+	gh := githubtest.NewServer("")
+	t.Cleanup(gh.Close)
+	gh.SetClock(time.Now)
+	h := &hub{gh: gh, shop: gh.Repo("acme", "shop"), hook: gh.Webhook("http://127.0.0.1:1/", []byte(secret))}
+	h.hook.Hold()
+	h.world = newWorld(t, fmt.Sprintf(`
+spawn_on_unmatched = "labeled"
+[github]
+api_url = %q
+[polling]
+enabled = true
+interval_seconds = 36000
+sources = [{ repos = ["acme/shop"] }]
+`, gh.API())+config)
+	h.env = append(h.env, "GITHUB_TOKEN="+githubtest.Token)
+	return h
+}
+
+// count is what `loopctl poll -o json` prints of a repository.
+type count struct {
+	Repository                          string
+	Items, Deliveries, Closures, Errors int
+}
+
+// poll runs a cycle, and returns what it found in acme/shop.
+func (h *hub) poll() count {
+	h.t.Helper()
+	var all []count
+	h.decode(h.must("poll", "-o", "json"), &all)
+	if len(all) != 1 || all[0].Repository != "acme/shop" {
+		h.t.Fatalf("polled %+v, want acme/shop alone", all)
+	}
+	return all[0]
+}
+
+// idle waits until nothing is owed any more.
+func (h *hub) idle() {
+	h.t.Helper()
+	h.await("everything to be settled", func() bool {
+		d := h.status().Deliveries
+		return d["received"]+d["queued"]+d["waiting"]+d["running"] == 0
+	})
+}

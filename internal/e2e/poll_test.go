@@ -1,0 +1,42 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loop-daemon/loop/internal/github/githubtest"
+)
+
+// Given a repository that no webhook reaches,
+// When an issue is labelled, commented on and closed, with a cycle after each,
+// Then a session is started, is told of the comment once, and is closed.
+func TestAnIssueByPollingAlone(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, "")
+	h.start()
+	h.poll()
+	it := h.shop.Open("octocat", githubtest.Item{Number: 15})
+	it.Label("octocat", autoExecute)
+	h.poll()
+	h.idle()
+	it.Comment("octocat", "as polled")
+	for range 2 {
+		h.poll()
+		h.idle()
+	}
+	runs := h.runs()
+	if len(runs) != 2 || !strings.Contains(runs[1].Prompt, "as polled") {
+		t.Fatalf("runs: %+v", runs)
+	}
+	it.Close("octocat", "")
+	if c := h.poll(); c.Closures != 1 {
+		t.Errorf("%+v, want a closure", c)
+	}
+	h.idle()
+	if s := h.session("github-acme-shop-15"); s.Status != "closed" || s.CloseReason != "issue-closed" {
+		t.Errorf("%+v", s)
+	}
+	if c := h.poll(); c.Deliveries != 0 {
+		t.Errorf("%+v, want nothing new", c)
+	}
+}
