@@ -227,7 +227,11 @@ func (d *Dispatcher) goesOn(ctx context.Context, r loop.Report) (loop.HookAnswer
 	}
 	d.Live.Report(r)
 	d.overtake(s)
-	return loop.HookAnswer{}, nil
+	if r.Event != loop.HookPrompt {
+		return loop.HookAnswer{}, nil
+	}
+	// Again at each prompt: of two who go on with it one will be lost, and Claude Code shows nobody what the start of a resume says.
+	return loop.HookAnswer{Note: d.second(s, r)}, nil
 }
 
 // left takes in that a program leaves a conversation. It is ignored where another one has told that it is there.

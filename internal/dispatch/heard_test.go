@@ -129,6 +129,8 @@ func TestASecondTerminalIsToldWhereTheFirstIs(t *testing.T) {
 		says(t, same.tells(loop.HookStart, source("resume")), "open in another terminal (pts/3) already, process 21")
 		says(t, other.tells(loop.HookStart, source("startup")), "process 21")
 		says(t, other.tells(loop.HookPrompt), "")
+		says(t, same.tells(loop.HookPrompt), "open in another terminal (pts/3) already, process 21")
+		says(t, first.tells(loop.HookPrompt), "")
 		h.here("s-1", 21)
 		other.tells(loop.HookEnd)
 		h.here("s-1", 21)
