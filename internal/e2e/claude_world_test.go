@@ -81,6 +81,51 @@ func (w realWorld) asked(n int) []claudetest.Request {
 	return turns
 }
 
+// count says how often a word stands in the newest question to the model, which holds the whole conversation.
+func (w realWorld) count(word string) int {
+	turns := w.turns()
+	if len(turns) == 0 {
+		return 0
+	}
+	return strings.Count(turns[len(turns)-1].Body, word)
+}
+
+// answered waits until the model has answered a question with a word in it, and wants it so often in the conversation, which is
+// that of the session.
+func (w realWorld) answered(word string, times int) claudetest.Request {
+	w.t.Helper()
+	var last claudetest.Request
+	w.await("an answer to "+word, func() bool {
+		turns := w.turns()
+		if len(turns) == 0 {
+			return false
+		}
+		last = turns[len(turns)-1]
+		return last.Status == 200 && strings.Contains(last.Body, word)
+	})
+	if n := strings.Count(last.Body, word); n != times {
+		w.t.Errorf("%q stands in the conversation %d times, want %d:\n%s", word, n, times, last.Body)
+	}
+	if id := w.session(shop15).HarnessSessionID; last.Session != id {
+		w.t.Errorf("conversation %s was told %q, want %s", last.Session, word, id)
+	}
+	return last
+}
+
+// order wants words in the conversation, once each and in this order.
+func (w realWorld) order(words ...string) {
+	w.t.Helper()
+	turns := w.turns()
+	body, before := turns[len(turns)-1].Body, -1
+	for _, word := range words {
+		at := strings.Index(body, word)
+		if n := strings.Count(body, word); n != 1 || at < before {
+			w.t.Errorf("%q stands in the conversation %d times, at %d and after %d", word, n, at, before)
+		}
+		before = at
+	}
+}
+
 // hold makes the model think until the returned function is called, or the test ends.
 func (w realWorld) hold() (answer func()) {
 	gate := make(chan struct{})

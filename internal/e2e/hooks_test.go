@@ -65,9 +65,10 @@ func TestAHookThatWaitsOutlivesLoopd(t *testing.T) {
 
 // livePresence is what is asked of the presence in `loopctl sessions show -o json`.
 type livePresence struct {
-	Turn     string
-	PID      int
-	WakeHook bool
+	HarnessSessionID string
+	Turn             string
+	PID              int
+	WakeHook         bool
 }
 
 func (w *world) presence() *livePresence {

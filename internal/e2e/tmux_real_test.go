@@ -63,7 +63,7 @@ func (w realTerminals) begins() {
 func (w realTerminals) isTold(word string) {
 	w.t.Helper()
 	w.ends(w.comment(15, word), "done", "")
-	w.answered(word, 1)
+	w.real.answered(word, 1)
 	w.rests()
 	w.handed(map[bool]string{true: "hook", false: "typing"}[w.hooked])
 }
@@ -74,7 +74,7 @@ func (w realTerminals) works(when, word string, begin func()) {
 	w.t.Helper()
 	answer := w.real.hold()
 	begin()
-	w.await("the turn", func() bool { return w.count(word) == 1 })
+	w.await("the turn", func() bool { return w.real.count(word) == 1 })
 	words := []string{word, "told-while-" + when + "-1", "told-while-" + when + "-2"}
 	first, second := w.comment(15, words[1]), w.comment(15, words[2])
 	w.await("both comments to be taken in", func() bool {
@@ -84,9 +84,9 @@ func (w realTerminals) works(when, word string, begin func()) {
 	answer()
 	w.ends(first, "done", "")
 	w.ends(second, "done", "")
-	w.answered(words[2], 1)
+	w.real.answered(words[2], 1)
 	w.rests()
-	w.order(words...)
+	w.real.order(words...)
 }
 
 // asks has a comment arrive while the agent asks whether a tool may run, which a person then refuses.
@@ -108,7 +108,7 @@ func (w realTerminals) asks() {
 	}
 	w.keys(15, "Escape")
 	w.ends(held, "done", "")
-	w.answered("told-beside-a-dialog", 1)
+	w.real.answered("told-beside-a-dialog", 1)
 	w.rests()
 	if w.has("confirmed") {
 		w.t.Error("the tool ran, which nobody has allowed")
@@ -125,19 +125,19 @@ func (w realTerminals) isWrittenIn() {
 	comment := w.comment(15, "told-beside-a-draft")
 	if !w.hooked {
 		w.waits(comment, "draft")
-		if !stands() || w.count("told-beside-a-draft") > 0 {
+		if !stands() || w.real.count("told-beside-a-draft") > 0 {
 			w.t.Errorf("the draft was touched:\n%s", w.screen(15))
 		}
 		w.keys(15, "C-u")
 	}
 	w.ends(comment, "done", "")
-	w.answered("told-beside-a-draft", 1)
+	w.real.answered("told-beside-a-draft", 1)
 	if w.hooked {
 		w.await("the draft, as it was", stands)
 		w.keys(15, "C-u")
 	}
 	w.rests()
-	if n := w.count(thought); n > 0 {
+	if n := w.real.count(thought); n > 0 {
 		w.t.Errorf("the draft was submitted %d times", n)
 	}
 }
@@ -152,10 +152,10 @@ func (w realTerminals) isKilled() {
 	kill(w.t, pid)
 	w.await("the terminal to be dead", func() bool { return !w.alive(15) })
 	w.ends(w.comment(15, "told-when-killed"), "done", "")
-	w.answered("told-when-killed", 1)
+	w.real.answered("told-when-killed", 1)
 	w.rests()
 	w.isTold("told-when-resumed")
-	w.order("labels: the-loop", "told-while-started-1", "told-while-started-2", "told-while-idle", "told-to-work", "told-while-busy-1",
+	w.real.order("labels: the-loop", "told-while-started-1", "told-while-started-2", "told-while-idle", "told-to-work", "told-while-busy-1",
 		"told-while-busy-2", "told-to-ask", "told-beside-a-dialog", "told-beside-a-draft", "told-when-killed", "told-when-resumed")
 }
 
@@ -186,51 +186,6 @@ func (w realTerminals) closes() {
 	w.endsFor(w.comment(15, "anybody?"), "not-labeled")
 	if now := len(w.real.turns()); now != asked {
 		w.t.Errorf("the model was asked %d questions after the close", now-asked)
-	}
-}
-
-// count says how often a word stands in the newest question to the model, which holds the whole conversation.
-func (w realTerminals) count(word string) int {
-	turns := w.real.turns()
-	if len(turns) == 0 {
-		return 0
-	}
-	return strings.Count(turns[len(turns)-1].Body, word)
-}
-
-// answered waits until the model has answered a question with a word in it, and wants it so often in the conversation, which is
-// that of the session.
-func (w realTerminals) answered(word string, times int) claudetest.Request {
-	w.t.Helper()
-	var last claudetest.Request
-	w.await("an answer to "+word, func() bool {
-		turns := w.real.turns()
-		if len(turns) == 0 {
-			return false
-		}
-		last = turns[len(turns)-1]
-		return last.Status == 200 && strings.Contains(last.Body, word)
-	})
-	if n := strings.Count(last.Body, word); n != times {
-		w.t.Errorf("%q stands in the conversation %d times, want %d:\n%s", word, n, times, last.Body)
-	}
-	if id := w.session(shop15).HarnessSessionID; last.Session != id {
-		w.t.Errorf("conversation %s was told %q, want %s", last.Session, word, id)
-	}
-	return last
-}
-
-// order wants words in the conversation, once each and in this order.
-func (w realTerminals) order(words ...string) {
-	w.t.Helper()
-	turns := w.real.turns()
-	body, before := turns[len(turns)-1].Body, -1
-	for _, word := range words {
-		at := strings.Index(body, word)
-		if n := strings.Count(body, word); n != 1 || at < before {
-			w.t.Errorf("%q stands in the conversation %d times, at %d and after %d", word, n, at, before)
-		}
-		before = at
 	}
 }
 

@@ -200,7 +200,7 @@ func (w terminals) begun(n int) {
 }
 
 // waits waits until a delivery is held for a reason.
-func (w terminals) waits(id, reason string) {
+func (w *world) waits(id, reason string) {
 	w.t.Helper()
 	w.await("delivery "+id+" to wait: "+reason, func() bool {
 		d := w.delivery(id)
