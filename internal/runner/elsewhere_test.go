@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -160,6 +161,28 @@ func TestWithoutAHookThatWaitsAPromptWaitsToo(t *testing.T) {
 	})
 	r := w.Ready(t.Context(), w.handover(run1).Session)
 	if r.Wait != loop.WaitElsewhere || !strings.Contains(r.Detail, "a terminal that is not Loop's (pts/3), process") {
+		t.Errorf("Ready: %+v", r)
+	}
+	w.ends(<-w.delivers(t.Context(), run1), loop.RunDeferred, loop.WaitElsewhere)
+	w.exit()
+	w.ends(<-w.delivers(t.Context(), "run-2"), loop.RunDone, "")
+}
+
+// Claude Code's own list counts where no hook is installed.
+func TestNothingIsStartedBesideAProgramThatNoHookTellsOf(t *testing.T) {
+	t.Parallel()
+	w := newTerminal(t, "answer")
+	dir := filepath.Join(w.home, ".claude", "sessions")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	id := w.child.ID()
+	entry := fmt.Sprintf(`{"pid":%d,"procStart":"%d","sessionId":%q}`, id.PID, id.Start, conversation)
+	if err := os.WriteFile(filepath.Join(dir, "1.json"), []byte(entry), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := w.Ready(t.Context(), w.handover(run1).Session)
+	if r.Wait != loop.WaitElsewhere || !strings.Contains(r.Detail, "loopctl hooks install claude") || r.Again.IsZero() {
 		t.Errorf("Ready: %+v", r)
 	}
 	w.ends(<-w.delivers(t.Context(), run1), loop.RunDeferred, loop.WaitElsewhere)

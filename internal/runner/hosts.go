@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/loop"
@@ -49,10 +51,40 @@ func (h *Hosts) abroad(s loop.Session) (loop.Presence, bool) {
 	return here, err == nil && p.Launch != here.Launch
 }
 
+// unheard returns the process that has a session's conversation open by the harness's own list, where no hook tells of it. The one in
+// a terminal of Loop's is none.
+func (h *Hosts) unheard(s loop.Session) (proc.Identity, bool) {
+	agent, err := h.o.Agents(s.Harness)
+	if err != nil || s.HarnessSessionID == "" {
+		return proc.Identity{}, false
+	}
+	list, ok := agent.(harness.Lister)
+	if !ok {
+		return proc.Identity{}, false
+	}
+	open, err := list.Opened(s.HarnessSessionID)
+	if err != nil {
+		h.o.Logger.Warn("whether a conversation is open in a terminal can't be told", "item", s.WorkItem.Ref(), "err", err)
+	}
+	own, _ := readPane(paneFile(h.o.Panes, s.WorkItem))
+	open = slices.DeleteFunc(open, func(p proc.Identity) bool { return p == own.Process })
+	if len(open) == 0 {
+		return proc.Identity{}, false
+	}
+	return open[0], true
+}
+
+func unheardDetail(s loop.Session, at proc.Identity) string {
+	return fmt.Sprintf("the conversation is open in process %d, whose hooks do not tell of it: loopctl hooks install %s", at.PID, s.Harness)
+}
+
 // Ready asks the session's own host, unless the conversation is live elsewhere.
 func (h *Hosts) Ready(ctx context.Context, s loop.Session) loop.Readiness {
 	if here, ok := h.abroad(s); ok {
 		return h.elsewhere.ready(s, here)
+	}
+	if at, ok := h.unheard(s); ok {
+		return loop.Readiness{Wait: loop.WaitElsewhere, Detail: unheardDetail(s, at), Again: time.Now().Add(lookAgain), Changed: h.o.Live.Watch(s.WorkItem)}
 	}
 	if s.Runner != loop.RunnerTmux {
 		return h.Headless.Ready(ctx, s)
@@ -68,6 +100,9 @@ func (h *Hosts) Ready(ctx context.Context, s loop.Session) loop.Readiness {
 func (h *Hosts) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 	if here, ok := h.abroad(ho.Session); ok {
 		return h.elsewhere.deliver(ctx, ho, here)
+	}
+	if at, ok := h.unheard(ho.Session); ok {
+		return loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitElsewhere, Detail: unheardDetail(ho.Session, at)}
 	}
 	if ho.Session.Runner != loop.RunnerTmux {
 		return h.deliverHeadless(ctx, ho)

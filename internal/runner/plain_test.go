@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/session"
@@ -11,7 +12,7 @@ import (
 
 func TestWhatKeepsAPromptBackIsToldWithoutItsClass(t *testing.T) {
 	t.Parallel()
-	hosts := runner.NewHosts(runner.HostsOptions{Panes: t.TempDir(), Live: session.NewLive(), Terminals: func() (*runner.Tmux, error) {
+	hosts := runner.NewHosts(runner.HostsOptions{Panes: t.TempDir(), Live: session.NewLive(), Agents: noAgent, Terminals: func() (*runner.Tmux, error) {
 		return nil, fmt.Errorf("%w; then start loopd again", fmt.Errorf("tmux is missing: apt install tmux: %w", loop.ErrUnavailable))
 	}})
 	s := loop.Session{Runner: loop.RunnerTmux}
@@ -23,3 +24,5 @@ func TestWhatKeepsAPromptBackIsToldWithoutItsClass(t *testing.T) {
 		t.Errorf("Deliver: %s, %q", out.Kind, out.Detail)
 	}
 }
+
+func noAgent(string) (harness.Agent, error) { return nil, loop.ErrInvalid }

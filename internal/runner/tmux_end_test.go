@@ -196,7 +196,7 @@ func TestAgentIsNotForgottenWhileTmuxIsMissing(t *testing.T) {
 	h.delivers(s, true, "hello")
 	missing := errors.New("tmux 3.2 or newer is required")
 	hosts := runner.NewHosts(runner.HostsOptions{
-		Panes: filepath.Join(h.dir, "panes"), Live: h.live, Terminals: func() (*runner.Tmux, error) { return nil, missing },
+		Panes: filepath.Join(h.dir, "panes"), Live: h.live, Agents: noAgent, Terminals: func() (*runner.Tmux, error) { return nil, missing },
 	})
 	if _, err := hosts.End(t.Context(), s, loop.Wish{}); !errors.Is(err, missing) {
 		t.Errorf("a close that can end nothing says %v", err)

@@ -1370,6 +1370,372 @@ func (x *ResumeResponse) GetMissed() int32 {
 	return 0
 }
 
+// StartRequest names the item that is to be worked on.
+type StartRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item's ref.
+	WorkItem string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	// What the session is to be told beside the item; may be empty.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// Who says it: the name of an account of this machine; may be empty.
+	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartRequest) Reset() {
+	*x = StartRequest{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartRequest) ProtoMessage() {}
+
+func (x *StartRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartRequest.ProtoReflect.Descriptor instead.
+func (*StartRequest) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *StartRequest) GetWorkItem() string {
+	if x != nil {
+		return x.WorkItem
+	}
+	return ""
+}
+
+func (x *StartRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *StartRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+// StartResponse says what comes of it.
+type StartResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The delivery that starts the session, or carries the text to it; empty where there is nothing to do.
+	DeliveryId string `protobuf:"bytes,1,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	// Whether the item had been stopped.
+	Lifted bool `protobuf:"varint,2,opt,name=lifted,proto3" json:"lifted,omitempty"`
+	// Whether a session works on the item already.
+	Works         bool `protobuf:"varint,3,opt,name=works,proto3" json:"works,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartResponse) Reset() {
+	*x = StartResponse{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartResponse) ProtoMessage() {}
+
+func (x *StartResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartResponse.ProtoReflect.Descriptor instead.
+func (*StartResponse) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *StartResponse) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
+func (x *StartResponse) GetLifted() bool {
+	if x != nil {
+		return x.Lifted
+	}
+	return false
+}
+
+func (x *StartResponse) GetWorks() bool {
+	if x != nil {
+		return x.Works
+	}
+	return false
+}
+
+// StopRequest names the item that is to be left alone.
+type StopRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item's ref.
+	WorkItem      string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopRequest) Reset() {
+	*x = StopRequest{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopRequest) ProtoMessage() {}
+
+func (x *StopRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopRequest.ProtoReflect.Descriptor instead.
+func (*StopRequest) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *StopRequest) GetWorkItem() string {
+	if x != nil {
+		return x.WorkItem
+	}
+	return ""
+}
+
+// StopResponse says what was ended.
+type StopResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session after it; unset where the item had none.
+	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// Whether a harness process was ended.
+	HarnessEnded bool `protobuf:"varint,2,opt,name=harness_ended,json=harnessEnded,proto3" json:"harness_ended,omitempty"`
+	// Whether SIGKILL was needed for it.
+	Killed bool `protobuf:"varint,3,opt,name=killed,proto3" json:"killed,omitempty"`
+	// How many queued deliveries were dropped.
+	Dropped int32 `protobuf:"varint,4,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	// The tmux session that stays as a record to read; empty where there is none.
+	Retained      string `protobuf:"bytes,5,opt,name=retained,proto3" json:"retained,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopResponse) Reset() {
+	*x = StopResponse{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopResponse) ProtoMessage() {}
+
+func (x *StopResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopResponse.ProtoReflect.Descriptor instead.
+func (*StopResponse) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *StopResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *StopResponse) GetHarnessEnded() bool {
+	if x != nil {
+		return x.HarnessEnded
+	}
+	return false
+}
+
+func (x *StopResponse) GetKilled() bool {
+	if x != nil {
+		return x.Killed
+	}
+	return false
+}
+
+func (x *StopResponse) GetDropped() int32 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *StopResponse) GetRetained() string {
+	if x != nil {
+		return x.Retained
+	}
+	return ""
+}
+
+// LinkPullRequestRequest names a pull request and the item whose session made it.
+type LinkPullRequestRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item's ref.
+	WorkItem string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	// The pull request's ref.
+	PullRequest   string `protobuf:"bytes,2,opt,name=pull_request,json=pullRequest,proto3" json:"pull_request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LinkPullRequestRequest) Reset() {
+	*x = LinkPullRequestRequest{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LinkPullRequestRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LinkPullRequestRequest) ProtoMessage() {}
+
+func (x *LinkPullRequestRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LinkPullRequestRequest.ProtoReflect.Descriptor instead.
+func (*LinkPullRequestRequest) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *LinkPullRequestRequest) GetWorkItem() string {
+	if x != nil {
+		return x.WorkItem
+	}
+	return ""
+}
+
+func (x *LinkPullRequestRequest) GetPullRequest() string {
+	if x != nil {
+		return x.PullRequest
+	}
+	return ""
+}
+
+// LinkPullRequestResponse says what is linked now.
+type LinkPullRequestResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The session after it.
+	Session *Session `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// Whether it was linked before.
+	LinkedBefore  bool `protobuf:"varint,2,opt,name=linked_before,json=linkedBefore,proto3" json:"linked_before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LinkPullRequestResponse) Reset() {
+	*x = LinkPullRequestResponse{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LinkPullRequestResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LinkPullRequestResponse) ProtoMessage() {}
+
+func (x *LinkPullRequestResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LinkPullRequestResponse.ProtoReflect.Descriptor instead.
+func (*LinkPullRequestResponse) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *LinkPullRequestResponse) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *LinkPullRequestResponse) GetLinkedBefore() bool {
+	if x != nil {
+		return x.LinkedBefore
+	}
+	return false
+}
+
 // SendRequest is what a person says to a session.
 type SendRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1385,7 +1751,7 @@ type SendRequest struct {
 
 func (x *SendRequest) Reset() {
 	*x = SendRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[17]
+	mi := &file_loop_v1_sessions_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1397,7 +1763,7 @@ func (x *SendRequest) String() string {
 func (*SendRequest) ProtoMessage() {}
 
 func (x *SendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[17]
+	mi := &file_loop_v1_sessions_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1410,7 +1776,7 @@ func (x *SendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendRequest.ProtoReflect.Descriptor instead.
 func (*SendRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{17}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SendRequest) GetWorkItem() string {
@@ -1447,7 +1813,7 @@ type SendResponse struct {
 
 func (x *SendResponse) Reset() {
 	*x = SendResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[18]
+	mi := &file_loop_v1_sessions_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1825,7 @@ func (x *SendResponse) String() string {
 func (*SendResponse) ProtoMessage() {}
 
 func (x *SendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[18]
+	mi := &file_loop_v1_sessions_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1838,7 @@ func (x *SendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendResponse.ProtoReflect.Descriptor instead.
 func (*SendResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{18}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SendResponse) GetDeliveryId() string {
@@ -1528,7 +1894,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[19]
+	mi := &file_loop_v1_sessions_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1906,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[19]
+	mi := &file_loop_v1_sessions_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1919,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{19}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReportRequest) GetEvent() string {
@@ -1678,7 +2044,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[20]
+	mi := &file_loop_v1_sessions_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +2056,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[20]
+	mi := &file_loop_v1_sessions_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +2069,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{20}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReportResponse) GetNote() string {
@@ -1753,7 +2119,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[21]
+	mi := &file_loop_v1_sessions_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +2131,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[21]
+	mi := &file_loop_v1_sessions_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +2144,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{21}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WaitRequest) GetWorkItem() string {
@@ -1833,7 +2199,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[22]
+	mi := &file_loop_v1_sessions_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +2211,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[22]
+	mi := &file_loop_v1_sessions_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +2224,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{22}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WaitResponse) GetWoken() bool {
@@ -1902,7 +2268,7 @@ type TranscriptRequest struct {
 
 func (x *TranscriptRequest) Reset() {
 	*x = TranscriptRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[23]
+	mi := &file_loop_v1_sessions_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2280,7 @@ func (x *TranscriptRequest) String() string {
 func (*TranscriptRequest) ProtoMessage() {}
 
 func (x *TranscriptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[23]
+	mi := &file_loop_v1_sessions_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2293,7 @@ func (x *TranscriptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TranscriptRequest.ProtoReflect.Descriptor instead.
 func (*TranscriptRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{23}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TranscriptRequest) GetWorkItem() string {
@@ -1955,7 +2321,7 @@ type TranscriptResponse struct {
 
 func (x *TranscriptResponse) Reset() {
 	*x = TranscriptResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[24]
+	mi := &file_loop_v1_sessions_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1967,7 +2333,7 @@ func (x *TranscriptResponse) String() string {
 func (*TranscriptResponse) ProtoMessage() {}
 
 func (x *TranscriptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[24]
+	mi := &file_loop_v1_sessions_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1980,7 +2346,7 @@ func (x *TranscriptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TranscriptResponse.ProtoReflect.Descriptor instead.
 func (*TranscriptResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{24}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TranscriptResponse) GetText() string {
@@ -2031,7 +2397,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[25]
+	mi := &file_loop_v1_sessions_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2409,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[25]
+	mi := &file_loop_v1_sessions_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2422,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{25}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Delivery) GetId() string {
@@ -2270,7 +2636,30 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\"T\n" +
 	"\x0eResumeResponse\x12*\n" +
 	"\asession\x18\x01 \x01(\v2\x10.loop.v1.SessionR\asession\x12\x16\n" +
-	"\x06missed\x18\x02 \x01(\x05R\x06missed\"N\n" +
+	"\x06missed\x18\x02 \x01(\x05R\x06missed\"O\n" +
+	"\fStartRequest\x12\x1b\n" +
+	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"^\n" +
+	"\rStartResponse\x12\x1f\n" +
+	"\vdelivery_id\x18\x01 \x01(\tR\n" +
+	"deliveryId\x12\x16\n" +
+	"\x06lifted\x18\x02 \x01(\bR\x06lifted\x12\x14\n" +
+	"\x05works\x18\x03 \x01(\bR\x05works\"*\n" +
+	"\vStopRequest\x12\x1b\n" +
+	"\twork_item\x18\x01 \x01(\tR\bworkItem\"\xad\x01\n" +
+	"\fStopResponse\x12*\n" +
+	"\asession\x18\x01 \x01(\v2\x10.loop.v1.SessionR\asession\x12#\n" +
+	"\rharness_ended\x18\x02 \x01(\bR\fharnessEnded\x12\x16\n" +
+	"\x06killed\x18\x03 \x01(\bR\x06killed\x12\x18\n" +
+	"\adropped\x18\x04 \x01(\x05R\adropped\x12\x1a\n" +
+	"\bretained\x18\x05 \x01(\tR\bretained\"X\n" +
+	"\x16LinkPullRequestRequest\x12\x1b\n" +
+	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12!\n" +
+	"\fpull_request\x18\x02 \x01(\tR\vpullRequest\"j\n" +
+	"\x17LinkPullRequestResponse\x12*\n" +
+	"\asession\x18\x01 \x01(\v2\x10.loop.v1.SessionR\asession\x12#\n" +
+	"\rlinked_before\x18\x02 \x01(\bR\flinkedBefore\"N\n" +
 	"\vSendRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +
@@ -2341,14 +2730,17 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\bTmuxFate\x12\x19\n" +
 	"\x15TMUX_FATE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eTMUX_FATE_KEEP\x10\x01\x12\x12\n" +
-	"\x0eTMUX_FATE_KILL\x10\x022\xe9\x04\n" +
+	"\x0eTMUX_FATE_KILL\x10\x022\xac\x06\n" +
 	"\bSessions\x12?\n" +
 	"\bRegister\x12\x18.loop.v1.RegisterRequest\x1a\x19.loop.v1.RegisterResponse\x12>\n" +
 	"\x03Get\x12\x1a.loop.v1.GetSessionRequest\x1a\x1b.loop.v1.GetSessionResponse\x12C\n" +
 	"\x04List\x12\x1c.loop.v1.ListSessionsRequest\x1a\x1d.loop.v1.ListSessionsResponse\x126\n" +
 	"\x05Close\x12\x15.loop.v1.CloseRequest\x1a\x16.loop.v1.CloseResponse\x126\n" +
 	"\x05Pause\x12\x15.loop.v1.PauseRequest\x1a\x16.loop.v1.PauseResponse\x129\n" +
-	"\x06Resume\x12\x16.loop.v1.ResumeRequest\x1a\x17.loop.v1.ResumeResponse\x123\n" +
+	"\x06Resume\x12\x16.loop.v1.ResumeRequest\x1a\x17.loop.v1.ResumeResponse\x126\n" +
+	"\x05Start\x12\x15.loop.v1.StartRequest\x1a\x16.loop.v1.StartResponse\x123\n" +
+	"\x04Stop\x12\x14.loop.v1.StopRequest\x1a\x15.loop.v1.StopResponse\x12T\n" +
+	"\x0fLinkPullRequest\x12\x1f.loop.v1.LinkPullRequestRequest\x1a .loop.v1.LinkPullRequestResponse\x123\n" +
 	"\x04Send\x12\x14.loop.v1.SendRequest\x1a\x15.loop.v1.SendResponse\x12G\n" +
 	"\n" +
 	"Transcript\x12\x1a.loop.v1.TranscriptRequest\x1a\x1b.loop.v1.TranscriptResponse0\x01\x129\n" +
@@ -2368,85 +2760,99 @@ func file_loop_v1_sessions_proto_rawDescGZIP() []byte {
 }
 
 var file_loop_v1_sessions_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loop_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_loop_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_loop_v1_sessions_proto_goTypes = []any{
-	(TmuxFate)(0),                 // 0: loop.v1.TmuxFate
-	(*WorkItem)(nil),              // 1: loop.v1.WorkItem
-	(*Session)(nil),               // 2: loop.v1.Session
-	(*Presence)(nil),              // 3: loop.v1.Presence
-	(*RegisterRequest)(nil),       // 4: loop.v1.RegisterRequest
-	(*RegisterResponse)(nil),      // 5: loop.v1.RegisterResponse
-	(*GetSessionRequest)(nil),     // 6: loop.v1.GetSessionRequest
-	(*AttachTo)(nil),              // 7: loop.v1.AttachTo
-	(*Attach)(nil),                // 8: loop.v1.Attach
-	(*GetSessionResponse)(nil),    // 9: loop.v1.GetSessionResponse
-	(*ListSessionsRequest)(nil),   // 10: loop.v1.ListSessionsRequest
-	(*ListSessionsResponse)(nil),  // 11: loop.v1.ListSessionsResponse
-	(*CloseRequest)(nil),          // 12: loop.v1.CloseRequest
-	(*CloseResponse)(nil),         // 13: loop.v1.CloseResponse
-	(*PauseRequest)(nil),          // 14: loop.v1.PauseRequest
-	(*PauseResponse)(nil),         // 15: loop.v1.PauseResponse
-	(*ResumeRequest)(nil),         // 16: loop.v1.ResumeRequest
-	(*ResumeResponse)(nil),        // 17: loop.v1.ResumeResponse
-	(*SendRequest)(nil),           // 18: loop.v1.SendRequest
-	(*SendResponse)(nil),          // 19: loop.v1.SendResponse
-	(*ReportRequest)(nil),         // 20: loop.v1.ReportRequest
-	(*ReportResponse)(nil),        // 21: loop.v1.ReportResponse
-	(*WaitRequest)(nil),           // 22: loop.v1.WaitRequest
-	(*WaitResponse)(nil),          // 23: loop.v1.WaitResponse
-	(*TranscriptRequest)(nil),     // 24: loop.v1.TranscriptRequest
-	(*TranscriptResponse)(nil),    // 25: loop.v1.TranscriptResponse
-	(*Delivery)(nil),              // 26: loop.v1.Delivery
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(TmuxFate)(0),                   // 0: loop.v1.TmuxFate
+	(*WorkItem)(nil),                // 1: loop.v1.WorkItem
+	(*Session)(nil),                 // 2: loop.v1.Session
+	(*Presence)(nil),                // 3: loop.v1.Presence
+	(*RegisterRequest)(nil),         // 4: loop.v1.RegisterRequest
+	(*RegisterResponse)(nil),        // 5: loop.v1.RegisterResponse
+	(*GetSessionRequest)(nil),       // 6: loop.v1.GetSessionRequest
+	(*AttachTo)(nil),                // 7: loop.v1.AttachTo
+	(*Attach)(nil),                  // 8: loop.v1.Attach
+	(*GetSessionResponse)(nil),      // 9: loop.v1.GetSessionResponse
+	(*ListSessionsRequest)(nil),     // 10: loop.v1.ListSessionsRequest
+	(*ListSessionsResponse)(nil),    // 11: loop.v1.ListSessionsResponse
+	(*CloseRequest)(nil),            // 12: loop.v1.CloseRequest
+	(*CloseResponse)(nil),           // 13: loop.v1.CloseResponse
+	(*PauseRequest)(nil),            // 14: loop.v1.PauseRequest
+	(*PauseResponse)(nil),           // 15: loop.v1.PauseResponse
+	(*ResumeRequest)(nil),           // 16: loop.v1.ResumeRequest
+	(*ResumeResponse)(nil),          // 17: loop.v1.ResumeResponse
+	(*StartRequest)(nil),            // 18: loop.v1.StartRequest
+	(*StartResponse)(nil),           // 19: loop.v1.StartResponse
+	(*StopRequest)(nil),             // 20: loop.v1.StopRequest
+	(*StopResponse)(nil),            // 21: loop.v1.StopResponse
+	(*LinkPullRequestRequest)(nil),  // 22: loop.v1.LinkPullRequestRequest
+	(*LinkPullRequestResponse)(nil), // 23: loop.v1.LinkPullRequestResponse
+	(*SendRequest)(nil),             // 24: loop.v1.SendRequest
+	(*SendResponse)(nil),            // 25: loop.v1.SendResponse
+	(*ReportRequest)(nil),           // 26: loop.v1.ReportRequest
+	(*ReportResponse)(nil),          // 27: loop.v1.ReportResponse
+	(*WaitRequest)(nil),             // 28: loop.v1.WaitRequest
+	(*WaitResponse)(nil),            // 29: loop.v1.WaitResponse
+	(*TranscriptRequest)(nil),       // 30: loop.v1.TranscriptRequest
+	(*TranscriptResponse)(nil),      // 31: loop.v1.TranscriptResponse
+	(*Delivery)(nil),                // 32: loop.v1.Delivery
+	(*timestamppb.Timestamp)(nil),   // 33: google.protobuf.Timestamp
 }
 var file_loop_v1_sessions_proto_depIdxs = []int32{
 	1,  // 0: loop.v1.Session.work_item:type_name -> loop.v1.WorkItem
-	27, // 1: loop.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	27, // 2: loop.v1.Session.last_event_at:type_name -> google.protobuf.Timestamp
-	27, // 3: loop.v1.Session.closed_at:type_name -> google.protobuf.Timestamp
+	33, // 1: loop.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	33, // 2: loop.v1.Session.last_event_at:type_name -> google.protobuf.Timestamp
+	33, // 3: loop.v1.Session.closed_at:type_name -> google.protobuf.Timestamp
 	3,  // 4: loop.v1.Session.presence:type_name -> loop.v1.Presence
-	27, // 5: loop.v1.Presence.since:type_name -> google.protobuf.Timestamp
+	33, // 5: loop.v1.Presence.since:type_name -> google.protobuf.Timestamp
 	2,  // 6: loop.v1.RegisterResponse.session:type_name -> loop.v1.Session
 	7,  // 7: loop.v1.GetSessionRequest.attach:type_name -> loop.v1.AttachTo
 	2,  // 8: loop.v1.GetSessionResponse.session:type_name -> loop.v1.Session
-	26, // 9: loop.v1.GetSessionResponse.queue:type_name -> loop.v1.Delivery
-	26, // 10: loop.v1.GetSessionResponse.recent:type_name -> loop.v1.Delivery
+	32, // 9: loop.v1.GetSessionResponse.queue:type_name -> loop.v1.Delivery
+	32, // 10: loop.v1.GetSessionResponse.recent:type_name -> loop.v1.Delivery
 	8,  // 11: loop.v1.GetSessionResponse.attach:type_name -> loop.v1.Attach
 	2,  // 12: loop.v1.ListSessionsResponse.sessions:type_name -> loop.v1.Session
 	0,  // 13: loop.v1.CloseRequest.tmux:type_name -> loop.v1.TmuxFate
 	2,  // 14: loop.v1.CloseResponse.session:type_name -> loop.v1.Session
 	2,  // 15: loop.v1.PauseResponse.session:type_name -> loop.v1.Session
 	2,  // 16: loop.v1.ResumeResponse.session:type_name -> loop.v1.Session
-	2,  // 17: loop.v1.SendResponse.session:type_name -> loop.v1.Session
-	27, // 18: loop.v1.ReportRequest.at:type_name -> google.protobuf.Timestamp
-	27, // 19: loop.v1.Delivery.received_at:type_name -> google.protobuf.Timestamp
-	27, // 20: loop.v1.Delivery.due_at:type_name -> google.protobuf.Timestamp
-	27, // 21: loop.v1.Delivery.ended_at:type_name -> google.protobuf.Timestamp
-	4,  // 22: loop.v1.Sessions.Register:input_type -> loop.v1.RegisterRequest
-	6,  // 23: loop.v1.Sessions.Get:input_type -> loop.v1.GetSessionRequest
-	10, // 24: loop.v1.Sessions.List:input_type -> loop.v1.ListSessionsRequest
-	12, // 25: loop.v1.Sessions.Close:input_type -> loop.v1.CloseRequest
-	14, // 26: loop.v1.Sessions.Pause:input_type -> loop.v1.PauseRequest
-	16, // 27: loop.v1.Sessions.Resume:input_type -> loop.v1.ResumeRequest
-	18, // 28: loop.v1.Sessions.Send:input_type -> loop.v1.SendRequest
-	24, // 29: loop.v1.Sessions.Transcript:input_type -> loop.v1.TranscriptRequest
-	20, // 30: loop.v1.Sessions.Report:input_type -> loop.v1.ReportRequest
-	22, // 31: loop.v1.Sessions.Wait:input_type -> loop.v1.WaitRequest
-	5,  // 32: loop.v1.Sessions.Register:output_type -> loop.v1.RegisterResponse
-	9,  // 33: loop.v1.Sessions.Get:output_type -> loop.v1.GetSessionResponse
-	11, // 34: loop.v1.Sessions.List:output_type -> loop.v1.ListSessionsResponse
-	13, // 35: loop.v1.Sessions.Close:output_type -> loop.v1.CloseResponse
-	15, // 36: loop.v1.Sessions.Pause:output_type -> loop.v1.PauseResponse
-	17, // 37: loop.v1.Sessions.Resume:output_type -> loop.v1.ResumeResponse
-	19, // 38: loop.v1.Sessions.Send:output_type -> loop.v1.SendResponse
-	25, // 39: loop.v1.Sessions.Transcript:output_type -> loop.v1.TranscriptResponse
-	21, // 40: loop.v1.Sessions.Report:output_type -> loop.v1.ReportResponse
-	23, // 41: loop.v1.Sessions.Wait:output_type -> loop.v1.WaitResponse
-	32, // [32:42] is the sub-list for method output_type
-	22, // [22:32] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	2,  // 17: loop.v1.StopResponse.session:type_name -> loop.v1.Session
+	2,  // 18: loop.v1.LinkPullRequestResponse.session:type_name -> loop.v1.Session
+	2,  // 19: loop.v1.SendResponse.session:type_name -> loop.v1.Session
+	33, // 20: loop.v1.ReportRequest.at:type_name -> google.protobuf.Timestamp
+	33, // 21: loop.v1.Delivery.received_at:type_name -> google.protobuf.Timestamp
+	33, // 22: loop.v1.Delivery.due_at:type_name -> google.protobuf.Timestamp
+	33, // 23: loop.v1.Delivery.ended_at:type_name -> google.protobuf.Timestamp
+	4,  // 24: loop.v1.Sessions.Register:input_type -> loop.v1.RegisterRequest
+	6,  // 25: loop.v1.Sessions.Get:input_type -> loop.v1.GetSessionRequest
+	10, // 26: loop.v1.Sessions.List:input_type -> loop.v1.ListSessionsRequest
+	12, // 27: loop.v1.Sessions.Close:input_type -> loop.v1.CloseRequest
+	14, // 28: loop.v1.Sessions.Pause:input_type -> loop.v1.PauseRequest
+	16, // 29: loop.v1.Sessions.Resume:input_type -> loop.v1.ResumeRequest
+	18, // 30: loop.v1.Sessions.Start:input_type -> loop.v1.StartRequest
+	20, // 31: loop.v1.Sessions.Stop:input_type -> loop.v1.StopRequest
+	22, // 32: loop.v1.Sessions.LinkPullRequest:input_type -> loop.v1.LinkPullRequestRequest
+	24, // 33: loop.v1.Sessions.Send:input_type -> loop.v1.SendRequest
+	30, // 34: loop.v1.Sessions.Transcript:input_type -> loop.v1.TranscriptRequest
+	26, // 35: loop.v1.Sessions.Report:input_type -> loop.v1.ReportRequest
+	28, // 36: loop.v1.Sessions.Wait:input_type -> loop.v1.WaitRequest
+	5,  // 37: loop.v1.Sessions.Register:output_type -> loop.v1.RegisterResponse
+	9,  // 38: loop.v1.Sessions.Get:output_type -> loop.v1.GetSessionResponse
+	11, // 39: loop.v1.Sessions.List:output_type -> loop.v1.ListSessionsResponse
+	13, // 40: loop.v1.Sessions.Close:output_type -> loop.v1.CloseResponse
+	15, // 41: loop.v1.Sessions.Pause:output_type -> loop.v1.PauseResponse
+	17, // 42: loop.v1.Sessions.Resume:output_type -> loop.v1.ResumeResponse
+	19, // 43: loop.v1.Sessions.Start:output_type -> loop.v1.StartResponse
+	21, // 44: loop.v1.Sessions.Stop:output_type -> loop.v1.StopResponse
+	23, // 45: loop.v1.Sessions.LinkPullRequest:output_type -> loop.v1.LinkPullRequestResponse
+	25, // 46: loop.v1.Sessions.Send:output_type -> loop.v1.SendResponse
+	31, // 47: loop.v1.Sessions.Transcript:output_type -> loop.v1.TranscriptResponse
+	27, // 48: loop.v1.Sessions.Report:output_type -> loop.v1.ReportResponse
+	29, // 49: loop.v1.Sessions.Wait:output_type -> loop.v1.WaitResponse
+	37, // [37:50] is the sub-list for method output_type
+	24, // [24:37] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_loop_v1_sessions_proto_init() }
@@ -2460,7 +2866,7 @@ func file_loop_v1_sessions_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loop_v1_sessions_proto_rawDesc), len(file_loop_v1_sessions_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   26,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,16 +19,19 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Sessions_Register_FullMethodName   = "/loop.v1.Sessions/Register"
-	Sessions_Get_FullMethodName        = "/loop.v1.Sessions/Get"
-	Sessions_List_FullMethodName       = "/loop.v1.Sessions/List"
-	Sessions_Close_FullMethodName      = "/loop.v1.Sessions/Close"
-	Sessions_Pause_FullMethodName      = "/loop.v1.Sessions/Pause"
-	Sessions_Resume_FullMethodName     = "/loop.v1.Sessions/Resume"
-	Sessions_Send_FullMethodName       = "/loop.v1.Sessions/Send"
-	Sessions_Transcript_FullMethodName = "/loop.v1.Sessions/Transcript"
-	Sessions_Report_FullMethodName     = "/loop.v1.Sessions/Report"
-	Sessions_Wait_FullMethodName       = "/loop.v1.Sessions/Wait"
+	Sessions_Register_FullMethodName        = "/loop.v1.Sessions/Register"
+	Sessions_Get_FullMethodName             = "/loop.v1.Sessions/Get"
+	Sessions_List_FullMethodName            = "/loop.v1.Sessions/List"
+	Sessions_Close_FullMethodName           = "/loop.v1.Sessions/Close"
+	Sessions_Pause_FullMethodName           = "/loop.v1.Sessions/Pause"
+	Sessions_Resume_FullMethodName          = "/loop.v1.Sessions/Resume"
+	Sessions_Start_FullMethodName           = "/loop.v1.Sessions/Start"
+	Sessions_Stop_FullMethodName            = "/loop.v1.Sessions/Stop"
+	Sessions_LinkPullRequest_FullMethodName = "/loop.v1.Sessions/LinkPullRequest"
+	Sessions_Send_FullMethodName            = "/loop.v1.Sessions/Send"
+	Sessions_Transcript_FullMethodName      = "/loop.v1.Sessions/Transcript"
+	Sessions_Report_FullMethodName          = "/loop.v1.Sessions/Report"
+	Sessions_Wait_FullMethodName            = "/loop.v1.Sessions/Wait"
 )
 
 // SessionsClient is the client API for Sessions service.
@@ -49,6 +52,12 @@ type SessionsClient interface {
 	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*PauseResponse, error)
 	// Resume lets events reach a paused session again.
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*ResumeResponse, error)
+	// Start lifts a stop, and starts a session where the configuration lets events start one. FAILED_PRECONDITION where it does not.
+	Start(ctx context.Context, in *StartRequest, opts ...grpc.CallOption) (*StartResponse, error)
+	// Stop closes the session of a work item, if it has one, and keeps any from being started until Start.
+	Stop(ctx context.Context, in *StopRequest, opts ...grpc.CallOption) (*StopResponse, error)
+	// LinkPullRequest declares a pull request as the work of an item's session. FAILED_PRECONDITION if it is another live item's.
+	LinkPullRequest(ctx context.Context, in *LinkPullRequestRequest, opts ...grpc.CallOption) (*LinkPullRequestResponse, error)
 	// Send hands the words of the person at this machine to the session of a work item, in its turn among what is queued.
 	// FAILED_PRECONDITION if the session is paused.
 	Send(ctx context.Context, in *SendRequest, opts ...grpc.CallOption) (*SendResponse, error)
@@ -129,6 +138,36 @@ func (c *sessionsClient) Resume(ctx context.Context, in *ResumeRequest, opts ...
 	return out, nil
 }
 
+func (c *sessionsClient) Start(ctx context.Context, in *StartRequest, opts ...grpc.CallOption) (*StartResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StartResponse)
+	err := c.cc.Invoke(ctx, Sessions_Start_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionsClient) Stop(ctx context.Context, in *StopRequest, opts ...grpc.CallOption) (*StopResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StopResponse)
+	err := c.cc.Invoke(ctx, Sessions_Stop_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionsClient) LinkPullRequest(ctx context.Context, in *LinkPullRequestRequest, opts ...grpc.CallOption) (*LinkPullRequestResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LinkPullRequestResponse)
+	err := c.cc.Invoke(ctx, Sessions_LinkPullRequest_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sessionsClient) Send(ctx context.Context, in *SendRequest, opts ...grpc.CallOption) (*SendResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SendResponse)
@@ -196,6 +235,12 @@ type SessionsServer interface {
 	Pause(context.Context, *PauseRequest) (*PauseResponse, error)
 	// Resume lets events reach a paused session again.
 	Resume(context.Context, *ResumeRequest) (*ResumeResponse, error)
+	// Start lifts a stop, and starts a session where the configuration lets events start one. FAILED_PRECONDITION where it does not.
+	Start(context.Context, *StartRequest) (*StartResponse, error)
+	// Stop closes the session of a work item, if it has one, and keeps any from being started until Start.
+	Stop(context.Context, *StopRequest) (*StopResponse, error)
+	// LinkPullRequest declares a pull request as the work of an item's session. FAILED_PRECONDITION if it is another live item's.
+	LinkPullRequest(context.Context, *LinkPullRequestRequest) (*LinkPullRequestResponse, error)
 	// Send hands the words of the person at this machine to the session of a work item, in its turn among what is queued.
 	// FAILED_PRECONDITION if the session is paused.
 	Send(context.Context, *SendRequest) (*SendResponse, error)
@@ -233,6 +278,15 @@ func (UnimplementedSessionsServer) Pause(context.Context, *PauseRequest) (*Pause
 }
 func (UnimplementedSessionsServer) Resume(context.Context, *ResumeRequest) (*ResumeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Resume not implemented")
+}
+func (UnimplementedSessionsServer) Start(context.Context, *StartRequest) (*StartResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Start not implemented")
+}
+func (UnimplementedSessionsServer) Stop(context.Context, *StopRequest) (*StopResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Stop not implemented")
+}
+func (UnimplementedSessionsServer) LinkPullRequest(context.Context, *LinkPullRequestRequest) (*LinkPullRequestResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method LinkPullRequest not implemented")
 }
 func (UnimplementedSessionsServer) Send(context.Context, *SendRequest) (*SendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Send not implemented")
@@ -375,6 +429,60 @@ func _Sessions_Resume_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Sessions_Start_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StartRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionsServer).Start(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sessions_Start_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionsServer).Start(ctx, req.(*StartRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sessions_Stop_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StopRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionsServer).Stop(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sessions_Stop_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionsServer).Stop(ctx, req.(*StopRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sessions_LinkPullRequest_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LinkPullRequestRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionsServer).LinkPullRequest(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sessions_LinkPullRequest_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionsServer).LinkPullRequest(ctx, req.(*LinkPullRequestRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Sessions_Send_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SendRequest)
 	if err := dec(in); err != nil {
@@ -470,6 +578,18 @@ var Sessions_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Resume",
 			Handler:    _Sessions_Resume_Handler,
+		},
+		{
+			MethodName: "Start",
+			Handler:    _Sessions_Start_Handler,
+		},
+		{
+			MethodName: "Stop",
+			Handler:    _Sessions_Stop_Handler,
+		},
+		{
+			MethodName: "LinkPullRequest",
+			Handler:    _Sessions_LinkPullRequest_Handler,
 		},
 		{
 			MethodName: "Send",
