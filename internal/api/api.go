@@ -48,6 +48,9 @@ const (
 type Dispatcher interface {
 	Register(ctx context.Context, r dispatch.Registration) (loop.Session, []string, error)
 	Close(ctx context.Context, w loop.WorkItem, terminal loop.TerminalWish, wait bool) (dispatch.CloseResult, error)
+	Start(ctx context.Context, m dispatch.Message) (dispatch.StartResult, error)
+	Stop(ctx context.Context, w loop.WorkItem) (dispatch.CloseResult, error)
+	LinkPullRequest(ctx context.Context, w, pull loop.WorkItem) (s loop.Session, before bool, err error)
 	Pause(ctx context.Context, w loop.WorkItem) (dispatch.PauseResult, error)
 	Resume(ctx context.Context, w loop.WorkItem) (dispatch.ResumeResult, error)
 	Send(ctx context.Context, m dispatch.Message) (loop.Session, loop.DeliveryID, error)

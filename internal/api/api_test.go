@@ -58,6 +58,19 @@ func (o *orders) Close(_ context.Context, _ loop.WorkItem, wish loop.TerminalWis
 	return o.close, o.err
 }
 
+func (o *orders) Start(_ context.Context, m dispatch.Message) (dispatch.StartResult, error) {
+	o.sent = append(o.sent, m)
+	return dispatch.StartResult{Delivery: "start-1", Lifted: true}, o.err
+}
+
+func (o *orders) Stop(context.Context, loop.WorkItem) (dispatch.CloseResult, error) {
+	return o.close, o.err
+}
+
+func (o *orders) LinkPullRequest(_ context.Context, w, pull loop.WorkItem) (loop.Session, bool, error) {
+	return loop.Session{WorkItem: w, PullRequests: []string{pull.Ref()}}, true, o.err
+}
+
 func (o *orders) Pause(context.Context, loop.WorkItem) (dispatch.PauseResult, error) {
 	return o.pause, o.err
 }

@@ -21,20 +21,28 @@ func (s *sessions) Send(ctx context.Context, req *loopv1.SendRequest) (*loopv1.S
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case strings.TrimSpace(req.GetText()) == "":
+	if strings.TrimSpace(req.GetText()) == "" {
 		return nil, invalid("text", "is required: what to say to the session")
-	case len(req.GetText()) > maxMessage:
-		return nil, invalid("text", fmt.Sprintf("has %d bytes, %d are taken: put it into a file that the agent can read, and name that",
-			len(req.GetText()), maxMessage))
-	case len(req.GetBy()) > maxName:
-		return nil, invalid("by", "is too long for the name of an account")
+	}
+	if err := words(req.GetText(), req.GetBy()); err != nil {
+		return nil, err
 	}
 	to, id, err := s.o.Dispatcher.Send(ctx, dispatch.Message{Item: w, Text: req.GetText(), By: req.GetBy()})
 	if err != nil {
 		return nil, err
 	}
 	return &loopv1.SendResponse{DeliveryId: string(id), Session: s.message(to)}, nil
+}
+
+// words checks what a person says, and the name of their account.
+func words(text, by string) error {
+	switch {
+	case len(text) > maxMessage:
+		return invalid("text", fmt.Sprintf("has %d bytes, %d are taken: put it into a file that the agent can read, and name that", len(text), maxMessage))
+	case len(by) > maxName:
+		return invalid("by", "is too long for the name of an account")
+	}
+	return nil
 }
 
 // attach says how a session's terminal is looked into.

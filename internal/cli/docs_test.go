@@ -26,7 +26,7 @@ func TestDocs(t *testing.T) {
 	want, err := cli.Commands()
 	must(t, err)
 	var got []string
-	for _, heading := range regexp.MustCompile("(?m)^### `loopctl ([a-z ]+)`?").FindAllStringSubmatch(string(page), -1) {
+	for _, heading := range regexp.MustCompile("(?m)^### `loopctl ([a-z -]+)`?").FindAllStringSubmatch(string(page), -1) {
 		got = append(got, strings.TrimSpace(heading[1]))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

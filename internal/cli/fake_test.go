@@ -212,6 +212,18 @@ func (f fakeSessions) Close(ctx context.Context, req *loopv1.CloseRequest) (*loo
 	return answer(ctx, f.fake, req, resp)
 }
 
+func (f fakeSessions) Start(ctx context.Context, req *loopv1.StartRequest) (*loopv1.StartResponse, error) {
+	return answer(ctx, f.fake, req, &loopv1.StartResponse{DeliveryId: "start-1", Lifted: true})
+}
+
+func (f fakeSessions) Stop(ctx context.Context, req *loopv1.StopRequest) (*loopv1.StopResponse, error) {
+	return answer(ctx, f.fake, req, &loopv1.StopResponse{Session: f.session(), HarnessEnded: true, Dropped: 2})
+}
+
+func (f fakeSessions) LinkPullRequest(ctx context.Context, req *loopv1.LinkPullRequestRequest) (*loopv1.LinkPullRequestResponse, error) {
+	return answer(ctx, f.fake, req, &loopv1.LinkPullRequestResponse{Session: f.session()})
+}
+
 func (f fakeSessions) Pause(ctx context.Context, req *loopv1.PauseRequest) (*loopv1.PauseResponse, error) {
 	return answer(ctx, f.fake, req, &loopv1.PauseResponse{Session: f.paused(), Dropped: 1, RunEnded: true})
 }

@@ -20,8 +20,11 @@ type sessions struct {
 	Show     showSession     `cmd:"" help:"Show the session of a work item, and what is on its way to it."`
 	Attach   attach          `cmd:"" help:"Look into the terminal of a session."`
 	Close    closeSession    `cmd:"" help:"End the session of a work item for good."`
+	Start    startSession    `cmd:"" help:"Have a work item worked on, also one that was stopped."`
+	Stop     stopSession     `cmd:"" help:"Close the session of a work item, and start none for it until start."`
 	Pause    pauseSession    `cmd:"" help:"End the running turn, and drop what is queued and what comes until resume."`
 	Resume   resumeSession   `cmd:"" help:"Let events reach a paused session again."`
+	LinkPR   linkPull        `cmd:"" name:"link-pr" help:"Declare a pull request as the work of a session."`
 }
 
 type registerSession struct {

@@ -50,6 +50,7 @@ type presenceShape struct {
 	Turn             *string    `json:"turn"`
 	Since            *time.Time `json:"since"`
 	Detail           *string    `json:"detail"`
+	Where            *string    `json:"where"`
 	WakeHook         bool       `json:"wakeHook"`
 }
 
@@ -59,7 +60,7 @@ func presenceOf(p *loopv1.Presence) *presenceShape {
 	}
 	return &presenceShape{
 		Harness: p.GetHarness(), HarnessSessionID: p.GetHarnessSessionId(), Launch: orNull(p.GetLaunch()), PID: p.GetPid(),
-		Turn: orNull(p.GetTurn()), Since: timeOf(p.GetSince()), Detail: orNull(p.GetDetail()), WakeHook: p.GetWaker(),
+		Turn: orNull(p.GetTurn()), Since: timeOf(p.GetSince()), Detail: orNull(p.GetDetail()), Where: orNull(p.GetWhere()), WakeHook: p.GetWaker(),
 	}
 }
 
@@ -84,8 +85,11 @@ func (p *presenceShape) place() string {
 		return ""
 	}
 	said := "in a terminal of its own"
-	if p.Launch != nil {
+	switch {
+	case p.Launch != nil:
 		said = "in a terminal of loopd's"
+	case p.Where != nil:
+		said += " (" + *p.Where + ")"
 	}
 	if p.PID != 0 {
 		said += ", pid " + decimal(p.PID)

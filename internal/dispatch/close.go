@@ -54,6 +54,11 @@ func (d *Dispatcher) end(ctx context.Context, w loop.WorkItem, how closeBody, wa
 	if err != nil {
 		return CloseResult{}, err
 	}
+	return d.putClose(ctx, s, how, wait)
+}
+
+// putClose accepts a close as a delivery, and waits for it if that is wanted.
+func (d *Dispatcher) putClose(ctx context.Context, s loop.Session, how closeBody, wait bool) (CloseResult, error) {
 	how.WorkItem = s.WorkItem.Ref()
 	body, err := json.Marshal(how)
 	if err != nil {
@@ -83,7 +88,7 @@ func (d *Dispatcher) end(ctx context.Context, w loop.WorkItem, how closeBody, wa
 		return res, nil
 	case <-ctx.Done():
 		return CloseResult{}, fmt.Errorf("the close of %s is accepted as %s and goes on; its harness has not ended yet: %w",
-			w, id, loop.ErrUnavailable)
+			s.WorkItem, id, loop.ErrUnavailable)
 	}
 }
 
@@ -97,10 +102,14 @@ func commandDecision(del loop.Delivery) (loop.Decision, error) {
 	if err != nil {
 		return loop.Decision{}, err
 	}
-	return loop.Decision{
+	dec := loop.Decision{
 		Kind: loop.Close, Reason: "by hand", Item: w, Refs: []loop.WorkItem{w},
 		Closures: []loop.Closure{{Item: w, Reason: body.Reason, ClosedAt: del.ReceivedAt, Terminal: body.Terminal}},
-	}, nil
+	}
+	if body.Reason == loop.CloseStopped {
+		dec.Command.Verb = loop.VerbStop
+	}
+	return dec, nil
 }
 
 // closing carries out a close until all that it ends has ended. Every step may be done again after a crash.

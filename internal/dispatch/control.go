@@ -61,7 +61,11 @@ func (d *Dispatcher) rememberCommand(tx *journal.Tx, v verdict) error {
 	case v.decision.Kind == loop.Drop:
 		return nil
 	case v.decision.Command.Verb == loop.VerbStop:
-		return d.Items.Stop(tx, v.decision.Item, v.event.At)
+		at := v.event.At
+		if at.IsZero() { // by hand
+			at = v.delivery.ReceivedAt
+		}
+		return d.Items.Stop(tx, v.decision.Item, at)
 	case v.decision.Command.Verb == loop.VerbStart:
 		return d.Items.Start(tx, v.decision.Item)
 	}

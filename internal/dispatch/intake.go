@@ -71,7 +71,7 @@ func (d *Dispatcher) verdict(ctx context.Context, del loop.Delivery) (verdict, e
 	}
 	del.Body, v.delivery.Body = body, body
 	if del.Source == loop.SourceCommand {
-		if v.event, v.decision, err = commanded(del); err != nil {
+		if v.event, v.decision, err = d.commanded(del); err != nil {
 			return v.unreadable(err), nil
 		}
 		return v.state(), nil

@@ -62,3 +62,10 @@ const (
 	ActivityWaiting = "waiting" // the next delivery waits for a slot or for its time
 	ActivityHeld    = "held"    // its harness cannot work now
 )
+
+// StartResult says what comes of a start by hand.
+type StartResult struct {
+	Delivery loop.DeliveryID // that starts the session, or carries the text to it; "" where there is nothing to do
+	Lifted   bool            // the item had been stopped
+	Works    bool            // a session works on it already
+}

@@ -59,8 +59,12 @@ func (d *Dispatcher) Send(ctx context.Context, m Message) (loop.Session, loop.De
 }
 
 // commanded reads a delivery that came from a person through loopctl, and decides it: their word is an order.
-func commanded(del loop.Delivery) (loop.Event, loop.Decision, error) {
-	if del.Kind != kindSend {
+func (d *Dispatcher) commanded(del loop.Delivery) (loop.Event, loop.Decision, error) {
+	switch del.Kind {
+	case kindSend:
+	case kindStart:
+		return d.startDecision(del)
+	default:
 		dec, err := commandDecision(del)
 		return loop.Event{}, dec, err
 	}
@@ -74,6 +78,12 @@ func readMessage(del loop.Delivery) (loop.Event, loop.WorkItem, error) {
 		return loop.Event{}, loop.WorkItem{}, fmt.Errorf("a message cannot be read: %w: %w", err, loop.ErrInvalid)
 	}
 	w, err := loop.ParseRef(body.WorkItem)
+	if body.Text == "" { // of a start, which says enough by itself
+		return loop.Event{
+			Delivery: del.ID, Source: del.Source, Kind: loop.KindStart, At: del.ReceivedAt, Repo: loop.Repo{Host: w.Host, Owner: w.Owner, Name: w.Repo},
+			Item: loop.Item{Number: w.Number}, URL: w.URL(),
+		}, w, err
+	}
 	return loop.Event{
 		Delivery: del.ID, Source: del.Source, Kind: loop.KindSend, At: del.ReceivedAt, Actor: loop.Actor{Login: body.By}, Text: body.Text,
 	}, w, err
@@ -81,7 +91,7 @@ func readMessage(del loop.Delivery) (loop.Event, loop.WorkItem, error) {
 
 // decode reads the event of a delivery, whoever it came from.
 func (d *Dispatcher) decode(del loop.Delivery) (loop.Event, error) {
-	if del.Source == loop.SourceCommand && del.Kind == kindSend {
+	if del.Source == loop.SourceCommand && (del.Kind == kindSend || del.Kind == kindStart) {
 		ev, _, err := readMessage(del)
 		return ev, err
 	}

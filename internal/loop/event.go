@@ -21,6 +21,9 @@ const (
 // KindSend is the kind of what the person at this machine says to a session, through loopctl. It is none of GitHub's.
 const KindSend Kind = "send"
 
+// KindStart is the kind of a start that the person at this machine asked for without a word beside it.
+const KindStart Kind = "start"
+
 // Kinds returns all nine kinds, in the order of the documentation.
 func Kinds() []Kind {
 	return []Kind{

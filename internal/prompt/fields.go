@@ -38,7 +38,7 @@ var (
 )
 
 func eventName(k loop.Kind) string {
-	if slices.Contains(loop.Kinds(), k) || k == startKind {
+	if slices.Contains(loop.Kinds(), k) || k == loop.KindStart {
 		return string(k)
 	}
 	return unknown

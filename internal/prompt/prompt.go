@@ -99,13 +99,10 @@ func closing(item loop.WorkItem) string {
 		"When all work on %[2]s is finished, run: loopctl sessions close --work-item '%[2]s'\n", loop.Marker, item.Ref())
 }
 
-// startKind names a start that a person asked for and that no event of GitHub did.
-const startKind loop.Kind = "start"
-
 // startedByHand is what is said of such a start.
 func startedByHand(item loop.WorkItem) loop.Event {
 	repo := loop.Repo{Host: item.Host, Owner: item.Owner, Name: item.Repo}
-	return loop.Event{Kind: startKind, Repo: repo, Item: loop.Item{Number: item.Number}, URL: item.URL()}
+	return loop.Event{Kind: loop.KindStart, Repo: repo, Item: loop.Item{Number: item.Number}, URL: item.URL()}
 }
 
 func count(n int, one, many string) string {
