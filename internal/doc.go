@@ -30,6 +30,7 @@
 // The outside world
 //
 //	github       payloads and signature of GitHub's webhooks; a client of its API, with ETags and limits
+//	notify       calls a program of the operator's when a person is needed
 //	tmux         one private tmux server: sessions, panes, pastes, transcripts
 //
 // What people touch

@@ -20,7 +20,7 @@ var rooms = []struct {
 		"the words, the API's messages and the system know nothing of the rest: take what you need as a parameter",
 	},
 	{
-		"config github prompt route tmux", "loop sys/*",
+		"config github notify prompt route tmux", "loop sys/*",
 		"these do not know each other: a word that two of them share belongs in loop, and who joins them is above both",
 	},
 	{
@@ -60,7 +60,7 @@ var rooms = []struct {
 		"of a running daemon cli can do nothing that the API cannot: ask loopd over the socket",
 	},
 	{
-		"app", "loop proto/loop/v1 hooks config github prompt route eventlog inbox item outbox session webhook poll harness runner tmux " +
+		"app", "loop proto/loop/v1 hooks config github prompt route eventlog inbox item outbox session webhook poll harness runner tmux notify " +
 			"dispatch api sys/*",
 		"app joins all that loopd is made of: cli is loopctl, and what only tests use stays out of the program",
 	},

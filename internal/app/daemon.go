@@ -212,6 +212,7 @@ func (d *daemon) serve(ctx context.Context, sock, web net.Listener, hup <-chan o
 	g.Go(func() error { return d.checkJournal(ctx) })
 	g.Go(func() error { d.onHUP(ctx, hup); return nil })
 	g.Go(func() error { d.keep(ctx); return nil })
+	g.Go(func() error { d.notify(ctx); return nil })
 	d.log.Info("loopd is ready", "version", build.Read(), "socket", d.socket, "webhook", d.url, "state", d.folders.State, "pid", os.Getpid())
 	err := g.Wait()
 	d.log.Info("loopd stops", "cause", context.Cause(ctx))

@@ -14,10 +14,6 @@ func absents() []absent {
 			"workspace.strategy", func(c Config) bool { return c.Workspace.Strategy == "worktree" },
 			`this release makes no checkouts: use "none" and name a folder in routing.spawn_workdir`,
 		},
-		{
-			"notify.command", func(c Config) bool { return len(c.Notify.Command) > 0 },
-			"this release does not notify: leave the key out, and follow `loopctl events -f`",
-		},
 	}
 }
 

@@ -42,6 +42,7 @@ const (
 	LogControlCommand    LogType = "control.command"
 	LogControlRejected   LogType = "control.rejected"
 	LogControlAmbiguous  LogType = "control.ambiguous"
+	LogNotifyFailed      LogType = "notify.failed"
 )
 
 // LogEvent is one entry of the event log: a fact that people and programs rely on.
