@@ -121,6 +121,7 @@ func waiter(req *loopv1.WaitRequest) (w session.Waiter, err error) {
 		return w, err
 	}
 	w.Launch, err = mark("launch", req.GetLaunch())
+	w.Cwd = line(req.GetCwd(), maxDetail)
 	w.PID = max(int(req.GetPid()), 0)
 	return w, err
 }

@@ -184,6 +184,7 @@ func (h hook) wait(ctx context.Context, c *client, who caller) error {
 	defer release()
 	req := &loopv1.WaitRequest{
 		WorkItem: r.Item.Ref(), Harness: r.Harness, HarnessSessionId: string(r.SessionID), Launch: r.Launch, Pid: int32(r.PID),
+		Cwd: r.Cwd,
 	}
 	for {
 		answer, err := c.Wait(ctx, req)

@@ -257,21 +257,26 @@ func (d *Dispatcher) Await(ctx context.Context, w session.Waiter) (loop.Wake, bo
 		return loop.Wake{}, false
 	}
 	w.Item = d.itemOf(w.Item, w.Harness, w.SessionID, w.Launch, w.PID, w.Caller, false)
-	d.recognize(w)
+	d.recognize(ctx, w)
 	return d.Live.Wait(ctx, w)
 }
 
-// recognize takes a hook that waits in the recorded conversation for a sign that this is live there. Its start may not have been
-// heard: loopd may have been away.
-func (d *Dispatcher) recognize(w session.Waiter) {
+// recognize takes a hook that waits in the recorded conversation, or on an item that never had one, for a sign that this is live
+// there. Its start may not have been heard: loopd may have been away, or git too slow to name the branch.
+func (d *Dispatcher) recognize(ctx context.Context, w session.Waiter) {
 	d.joining.Lock()
 	defer d.joining.Unlock()
-	s, ok := d.Sessions.FindConversation(w.Harness, w.SessionID)
-	if _, _, known := d.Live.Known(w.Launch, w.PID, w.Caller); known || !ok || w.Launch != "" {
+	r := loop.Report{
+		Event: loop.HookStart, Item: w.Item, Harness: w.Harness, SessionID: w.SessionID, PID: w.PID, Caller: w.Caller, Cwd: w.Cwd,
+	}
+	if _, _, known := d.Live.Known(w.Launch, w.PID, w.Caller); known || w.Launch != "" || w.Item.IsZero() || !d.Live.Proven(r) {
 		return
 	}
-	d.Live.Report(loop.Report{
-		Event: loop.HookStart, Item: s.WorkItem, Harness: w.Harness, SessionID: w.SessionID, PID: w.PID, Caller: w.Caller,
-	})
-	d.overtake(s)
+	s, found := d.Sessions.Find(w.Item)
+	if found && (!s.Open() || s.Harness != w.Harness || s.HarnessSessionID != w.SessionID) {
+		return
+	}
+	if _, err := d.joined(ctx, r); err != nil {
+		d.Logger.Warn("a conversation that waits for events could not be registered", "item", w.Item.Ref(), "harness", w.Harness, "err", err)
+	}
 }

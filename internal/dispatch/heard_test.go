@@ -345,6 +345,16 @@ func TestAHookThatWaitsIsASignOfLife(t *testing.T) {
 		if got := <-woken; got.wake.Text != "news" {
 			t.Errorf("woken with %+v", got)
 		}
+		other := make(chan answer, 1)
+		go func() {
+			w, ok := h.d.Await(t.Context(), session.Waiter{Item: mustItem("acme", "shop", 16), Harness: "claude", SessionID: "s-6", PID: 26, Caller: 26, Cwd: "/"})
+			other <- answer{w, ok}
+		}()
+		synctest.Wait()
+		if s := h.session(mustItem("acme", "shop", 16)); s.HarnessSessionID != "s-6" || !h.live.Hand(s.WorkItem, "", loop.Wake{Text: "news"}) {
+			t.Errorf("one who waits on an item without a session is not registered: %+v", s)
+		}
+		<-other
 		h.settings.DeliverLive = false
 		if got := <-wait("s-1", 21); got.ok {
 			t.Errorf("woken while hooks are off: %+v", got)

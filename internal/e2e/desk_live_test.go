@@ -202,6 +202,8 @@ func TestSecondTerminalsAndAStop(t *testing.T) {
 	w.start()
 	w.opens("desk")
 	id := w.sits()
+	w.ends(w.comment(15, "to begin with"), "done", "")
+	w.sits()
 	pid := w.presence().PID
 	w.opens("second", "--resume", id)
 	w.opens("third")

@@ -16,6 +16,7 @@ type Waiter struct {
 	Launch    string // of a pane of ours; "" elsewhere
 	PID       int    // of the harness's process; 0 unknown
 	Caller    int    // of the process that called loopd, by the kernel's word; 0 unknown
+	Cwd       string // where the harness is
 }
 
 // waiter is one Wait that goes on.

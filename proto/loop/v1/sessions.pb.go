@@ -2112,7 +2112,9 @@ type WaitRequest struct {
 	// Which start of a pane of loopd's it is; empty elsewhere.
 	Launch string `protobuf:"bytes,4,opt,name=launch,proto3" json:"launch,omitempty"`
 	// The harness's process; 0 is unknown.
-	Pid           int32 `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
+	Pid int32 `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
+	// The folder that the harness is in.
+	Cwd           string `protobuf:"bytes,6,opt,name=cwd,proto3" json:"cwd,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2180,6 +2182,13 @@ func (x *WaitRequest) GetPid() int32 {
 		return x.Pid
 	}
 	return 0
+}
+
+func (x *WaitRequest) GetCwd() string {
+	if x != nil {
+		return x.Cwd
+	}
+	return ""
 }
 
 // WaitResponse is what a conversation is woken with.
@@ -2691,13 +2700,14 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x04note\x18\x01 \x01(\tR\x04note\x12\x18\n" +
 	"\acontext\x18\x02 \x01(\tR\acontext\x12\x10\n" +
 	"\x03run\x18\x03 \x01(\tR\x03run\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"\x9c\x01\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\xae\x01\n" +
 	"\vWaitRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x18\n" +
 	"\aharness\x18\x02 \x01(\tR\aharness\x12,\n" +
 	"\x12harness_session_id\x18\x03 \x01(\tR\x10harnessSessionId\x12\x16\n" +
 	"\x06launch\x18\x04 \x01(\tR\x06launch\x12\x10\n" +
-	"\x03pid\x18\x05 \x01(\x05R\x03pid\"`\n" +
+	"\x03pid\x18\x05 \x01(\x05R\x03pid\x12\x10\n" +
+	"\x03cwd\x18\x06 \x01(\tR\x03cwd\"`\n" +
 	"\fWaitResponse\x12\x14\n" +
 	"\x05woken\x18\x01 \x01(\bR\x05woken\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\tR\x03run\x12\x14\n" +
