@@ -21,7 +21,6 @@ var meanings = map[string]meaning{
 	loop.DropUntrustedCI:   {"no authorized person has acted on the pull request that this check is of", "comment on the pull request, or let its session declare it"},
 	loop.DropStaleSHA:      {"the check is of a commit that is no longer the newest of its pull request", ""},
 	loop.DropEdited:        {"an edited or deleted comment is no new instruction", "write a new comment"},
-	loop.DropEditedByOther: {"somebody else has edited it since, so these are not its author's words any more", "have its author write a new comment"},
 	loop.DropAmbiguous:     {"the comment holds two different commands, so neither was carried out", "write a comment with one of them"},
 	loop.DropControlOff:    {"commands in comments are switched off", "set routing.control.enabled = true"},
 	loop.DropNotDelivered:  {"events of this kind and action do not reach an agent", "see routing.deliver in loop.toml to change that"},
