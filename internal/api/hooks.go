@@ -32,7 +32,7 @@ func (s *sessions) Report(ctx context.Context, req *loopv1.ReportRequest) (*loop
 	if err != nil {
 		return nil, err
 	}
-	return &loopv1.ReportResponse{Note: text(a.Note), Context: text(a.Context), Run: string(a.Run), Text: text(a.Text)}, nil
+	return &loopv1.ReportResponse{Note: text(a.Note), Context: text(a.Context)}, nil
 }
 
 // caller is the process at the other end of the socket; 0 where that cannot be seen.

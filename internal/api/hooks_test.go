@@ -26,7 +26,7 @@ func TestReportsArePassedOnWhole(t *testing.T) {
 	h := open(t, func(o *api.Options) {
 		o.Report = func(_ context.Context, r loop.Report) (loop.HookAnswer, error) {
 			got <- r
-			return loop.HookAnswer{Note: "for you", Context: "for the agent", Run: "r-9", Text: "go on"}, nil
+			return loop.HookAnswer{Note: "for you", Context: "for the agent"}, nil
 		}
 	})
 	answer, err := h.sessions.Report(t.Context(), &loopv1.ReportRequest{
@@ -45,7 +45,7 @@ func TestReportsArePassedOnWhole(t *testing.T) {
 	if diff := cmp.Diff(want, <-got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	says := &loopv1.ReportResponse{Note: "for you", Context: "for the agent", Run: "r-9", Text: "go on"}
+	says := &loopv1.ReportResponse{Note: "for you", Context: "for the agent"}
 	if diff := cmp.Diff(says, answer, protocmp.Transform()); diff != "" {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}

@@ -120,7 +120,7 @@ func (h hook) Run(ctx context.Context, c *client, out *printer, who caller) erro
 		return err
 	}
 	_, err = out.stdout.Write(harness.SayInHook(h.Harness, r.Event, loop.HookAnswer{
-		Note: answer.GetNote(), Context: answer.GetContext(), Run: loop.RunID(answer.GetRun()), Text: answer.GetText(),
+		Note: answer.GetNote(), Context: answer.GetContext(),
 	}))
 	return err
 }

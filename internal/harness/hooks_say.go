@@ -8,8 +8,6 @@ import (
 
 // claudeSays is what a hook answers Claude Code with.
 type claudeSays struct {
-	Decision string      `json:"decision,omitempty"`
-	Reason   string      `json:"reason,omitempty"`
 	Message  string      `json:"systemMessage,omitempty"` // for the person
 	Specific *claudeTold `json:"hookSpecificOutput,omitempty"`
 }
@@ -31,11 +29,7 @@ func SayInHook(harness string, event loop.HookEvent, a loop.HookAnswer) []byte {
 		says.tell("SessionStart", a.Context)
 	case loop.HookPrompt:
 		says.tell("UserPromptSubmit", a.Context)
-	case loop.HookStop:
-		if a.Text != "" {
-			says.Decision, says.Reason = "block", a.Text
-		}
-	case loop.HookFailure, loop.HookWaiting, loop.HookEnd:
+	case loop.HookStop, loop.HookFailure, loop.HookWaiting, loop.HookEnd:
 		return nil // nobody listens
 	}
 	text, err := json.Marshal(says)

@@ -103,6 +103,4 @@ type Wake struct {
 type HookAnswer struct {
 	Note    string // one line for the person
 	Context string // what the agent should know
-	Run     RunID  // whose prompt Text is
-	Text    string // a prompt for the agent to go on with at the end of a turn
 }

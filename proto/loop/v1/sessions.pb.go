@@ -2033,11 +2033,7 @@ type ReportResponse struct {
 	// One line for the person; may be empty.
 	Note string `protobuf:"bytes,1,opt,name=note,proto3" json:"note,omitempty"`
 	// What the agent should know; may be empty.
-	Context string `protobuf:"bytes,2,opt,name=context,proto3" json:"context,omitempty"`
-	// The run whose prompt follows; empty where none does.
-	Run string `protobuf:"bytes,3,opt,name=run,proto3" json:"run,omitempty"`
-	// A prompt for the agent to go on with, at the end of a turn.
-	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Context       string `protobuf:"bytes,2,opt,name=context,proto3" json:"context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2082,20 +2078,6 @@ func (x *ReportResponse) GetNote() string {
 func (x *ReportResponse) GetContext() string {
 	if x != nil {
 		return x.Context
-	}
-	return ""
-}
-
-func (x *ReportResponse) GetRun() string {
-	if x != nil {
-		return x.Run
-	}
-	return ""
-}
-
-func (x *ReportResponse) GetText() string {
-	if x != nil {
-		return x.Text
 	}
 	return ""
 }
@@ -2695,12 +2677,10 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"started_at\x18\r \x01(\x04R\tstartedAt\x12\x14\n" +
 	"\x05where\x18\x0e \x01(\tR\x05where\x12 \n" +
 	"\fclose_on_end\x18\x0f \x01(\bR\n" +
-	"closeOnEnd\"d\n" +
+	"closeOnEnd\">\n" +
 	"\x0eReportResponse\x12\x12\n" +
 	"\x04note\x18\x01 \x01(\tR\x04note\x12\x18\n" +
-	"\acontext\x18\x02 \x01(\tR\acontext\x12\x10\n" +
-	"\x03run\x18\x03 \x01(\tR\x03run\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"\xae\x01\n" +
+	"\acontext\x18\x02 \x01(\tR\acontext\"\xae\x01\n" +
 	"\vWaitRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x18\n" +
 	"\aharness\x18\x02 \x01(\tR\aharness\x12,\n" +
