@@ -2,18 +2,11 @@ package e2e_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/creack/pty"
 )
 
 // person is a world in which somebody has the real Claude Code in terminals of their own, with Loop's hooks in its settings, and
@@ -31,9 +24,7 @@ func newPerson(t *testing.T, config string, install ...string) person {
 	if err := os.Symlink(p.command, claude); err != nil {
 		t.Fatal(err)
 	}
-	p.git("init", "--quiet", "--initial-branch", "issue-15-fix-login")
-	p.git("remote", "add", "origin", "git@github.com:acme/shop.git")
-	p.git("-c", "user.name=Octo Cat", "-c", "user.email=octocat@example.com", "commit", "--quiet", "--allow-empty", "--message", "begin")
+	p.clone()
 	p.must(append([]string{"hooks", "install", "claude"}, install...)...)
 	p.answers()
 	p.start()
@@ -59,52 +50,17 @@ func (p person) answers() {
 	}
 }
 
-func (p person) git(args ...string) {
-	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Env, cmd.Dir = p.env, p.work
-	if out, err := cmd.CombinedOutput(); err != nil {
-		p.t.Fatalf("git %q: %v\n%s", args, err, out)
-	}
-}
-
-// seat is a terminal with Claude Code in it: no more than a pseudo terminal.
+// seat is a terminal with Claude Code in it.
 type seat struct {
-	p      person
-	screen *screen
-	cmd    *exec.Cmd
-	pty    *os.File
-	drawn  chan struct{} // closed when nothing more is drawn
+	*tty
+
+	p person
 }
 
 // sits opens a terminal and starts Claude Code there, in which nothing is allowed without a question.
 func (p person) sits(dir string, args ...string) *seat {
 	p.t.Helper()
-	s := &seat{p: p, screen: newScreen(45, 150), drawn: make(chan struct{})}
-	s.cmd = exec.Command(p.command, append(args, "--permission-mode", "default")...) // ended with the test
-	s.cmd.Dir = dir
-	s.cmd.Env = append(p.env, "TERM=xterm-256color", "LANG=C.UTF-8")
-	for name, value := range p.model.Env() {
-		s.cmd.Env = append(s.cmd.Env, name+"="+value)
-	}
-	var err error
-	if s.pty, err = pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 45, Cols: 150}); err != nil {
-		p.t.Fatal(err)
-	}
-	go func() {
-		_, _ = io.Copy(s.screen, s.pty) // ends with an error when the program does
-		close(s.drawn)
-	}()
-	p.t.Cleanup(func() {
-		if p.t.Failed() {
-			p.t.Logf("terminal of process %d:\n%s", s.pid(), strings.TrimSpace(s.screen.String()))
-		}
-		_ = s.cmd.Process.Kill()
-		s.ended()
-	})
-	return s
+	return &seat{p.opensTTY(dir, p.model.Env(), p.command, append(args, "--permission-mode", "default")...), p}
 }
 
 // opens is sits for the folder of the branch, and waits until the input line is there and a hook waits.
@@ -113,14 +69,6 @@ func (p person) opens(args ...string) *seat {
 	s := p.sits(p.work, args...)
 	s.rests()
 	return s
-}
-
-func (s *seat) pid() int { return s.cmd.Process.Pid }
-
-// shows waits until the screen shows a text.
-func (s *seat) shows(text string) {
-	s.p.t.Helper()
-	s.p.await("the screen to show "+strconv.Quote(text), func() bool { return strings.Contains(s.screen.String(), text) })
 }
 
 // rests waits until the agent is idle, its input line empty, and a hook waits in it.
@@ -145,37 +93,6 @@ func (s *seat) says(text string) {
 	s.p.t.Helper()
 	s.types(text)
 	s.keys("\r")
-}
-
-func (s *seat) keys(keys string) {
-	s.p.t.Helper()
-	if _, err := s.pty.WriteString(keys); err != nil {
-		s.p.t.Fatal(err)
-	}
-}
-
-// ended waits until the program has ended.
-func (s *seat) ended() {
-	if s.cmd.ProcessState != nil {
-		return
-	}
-	_ = s.cmd.Wait()
-	_ = s.pty.Close()
-	<-s.drawn
-}
-
-// kill ends the program as a crash would.
-func (s *seat) kill() {
-	s.p.t.Helper()
-	kill(s.p.t, s.pid())
-	s.ended()
-}
-
-// closesWindow closes the terminal.
-func (s *seat) closesWindow() {
-	_ = s.pty.Close()
-	_ = syscall.Kill(s.pid(), syscall.SIGHUP)
-	s.ended()
 }
 
 // row is a line of a conversation's record.

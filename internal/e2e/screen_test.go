@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +17,8 @@ type screen struct {
 	rows     [][]rune
 	row, col int
 	rest     []byte // the beginning of a sequence or character that is to come
+
+	answers io.Writer // where it answers what programs ask a terminal; nil: nowhere
 }
 
 func newScreen(rows, cols int) *screen {
@@ -132,6 +136,19 @@ func (s *screen) control(final byte, params string) {
 		} else {
 			s.clear(0, rows, 2)
 		}
+	case 'n', 'c':
+		s.answer(final)
+	}
+}
+
+// answer says where the cursor is, or what kind of terminal this is.
+func (s *screen) answer(asked byte) {
+	switch {
+	case s.answers == nil:
+	case asked == 'n':
+		_, _ = fmt.Fprintf(s.answers, "\x1b[%d;%dR", s.row+1, s.col+1)
+	default:
+		_, _ = io.WriteString(s.answers, "\x1b[?62;c")
 	}
 }
 
