@@ -84,7 +84,7 @@ fuzz: need-go ## give each fuzz target FUZZTIME (10s)
 		$(GO) test -run='^$$' -fuzz="^$$name\$$" -fuzztime=$(FUZZTIME) "./$$(dirname "$$file")" || exit 1; \
 	done
 
-bench: build ## measure what Loop costs, as a table; ONLY=ingress,start,register,hooks,idle,large,terminals measures some of it
+bench: build ## measure what Loop costs, as a table; ONLY=ingress,start,register,hooks,idle,poll,large,terminals measures some of it
 	@$(GO) build -trimpath -o $(TOOLS)/bench ./internal/bench
 	@$(TOOLS)/bench --only '$(ONLY)'
 

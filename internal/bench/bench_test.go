@@ -69,7 +69,7 @@ func TestEveryBenchmarkRuns(t *testing.T) {
 	want := map[string]int{
 		"| ingress,": 4, "to the harness's process": 1, "sessions register": 1, "without a daemon": 1, "| idle daemon": 1, "wake-ups": 1,
 		"| start with": 1, "| there:": 5, "turn in an idle terminal": 2, "| a look at all terminals": 2,
-		"| hook latency,": 4, "| 2 waiting hooks": 2,
+		"| hook latency,": 4, "| 2 waiting hooks": 2, "a cycle without news": 1,
 	}
 	for what, rows := range want {
 		if got := strings.Count(string(table), what); got != rows {

@@ -72,6 +72,7 @@ func (b *bench) measures() []measure {
 		{"register", b.register},
 		{"hooks", b.hooks},
 		{"idle", b.idleDaemon},
+		{"poll", b.steadyPoll},
 		{"large", b.largeState},
 		{"terminals", b.terminals},
 	}
@@ -95,7 +96,7 @@ func run(ctx context.Context, args []string, how size, stdout *os.File, stderr i
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&b.bin, "bin", "bin", "`folder` with loopd and loopctl")
-	only := fs.String("only", "", "`names` of what to measure, with commas: ingress, start, register, hooks, idle, large, terminals; empty is all")
+	only := fs.String("only", "", "`names` of what to measure, with commas: ingress, start, register, hooks, idle, poll, large, terminals; empty is all")
 	fs.IntVar(&b.rounds, "rounds", b.rounds, "`times` that each thing is measured")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):

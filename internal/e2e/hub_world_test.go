@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -55,6 +56,16 @@ func (h *hub) poll() count {
 		h.t.Fatalf("polled %+v, want acme/shop alone", all)
 	}
 	return all[0]
+}
+
+// deliver sends by webhook what was held back.
+func (h *hub) deliver(all []githubtest.Delivery) {
+	h.t.Helper()
+	for _, d := range all {
+		if a := h.postAs(d.GUID, d.Event, d.Body); a.status != http.StatusAccepted {
+			h.t.Fatalf("delivery of %s: %d %s", d.Event, a.status, a.body)
+		}
+	}
 }
 
 // idle waits until nothing is owed any more.

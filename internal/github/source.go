@@ -68,8 +68,20 @@ func (s *Source) Changes(ctx context.Context, r loop.Repo, since time.Time) (loo
 	for number, all := range said { // said since the items were listed: an edit, or the host is behind
 		changes.Threads = append(changes.Threads, s.thread(Item{Repo: r, Item: loop.Item{Number: number, PR: all[0].Inline}}, all, since))
 	}
-	slices.SortStableFunc(changes.Threads, func(a, b loop.Thread) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(changes.Threads, inOrder)
 	return changes, nil
+}
+
+// inOrder has what changed first be the first. What changed at once is a pull request and the issue that its merge has closed,
+// in that order.
+func inOrder(a, b loop.Thread) int {
+	if c := a.At.Compare(b.At); c != 0 || a.Event.Item.PR == b.Event.Item.PR {
+		return c
+	}
+	if a.Event.Item.PR {
+		return -1
+	}
+	return 1
 }
 
 // Checks lists the results of workflow runs that were started at or after a time, as the webhook would have told them.
@@ -131,4 +143,9 @@ func (c *Client) CommentsOn(ctx context.Context, w loop.WorkItem, from time.Time
 		values.Set("since", since(from))
 	}
 	return listAll(ctx, c, query{repo: repoOf(w, 0), path: itemPath(w, "issues") + "/comments", values: values}, readComment)
+}
+
+// InlineCommentsOn lists the comments on lines of one pull request, the oldest first.
+func (c *Client) InlineCommentsOn(ctx context.Context, w loop.WorkItem) (Listing[Comment], error) {
+	return listAll(ctx, c, query{repo: repoOf(w, 0), path: itemPath(w, "pulls") + "/comments"}, readComment)
 }

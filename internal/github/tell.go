@@ -17,8 +17,9 @@ type teller struct {
 	known  time.Time // all that was said from then on is in said
 	from   time.Time // what happened before is not asked for
 
-	pull Item // of a pull request: the item with its branches
-	told []moment
+	pull    Item                // of a pull request: the item with its branches
+	reviews map[int64]time.Time // when each was submitted
+	told    []moment
 }
 
 // moment is one thing that happened.
@@ -28,7 +29,7 @@ type moment struct {
 }
 
 func (t *teller) tell(ctx context.Context) ([]loop.Delivery, error) {
-	for _, find := range []func(context.Context) error{t.find, t.changes, t.comments, t.reviews} {
+	for _, find := range []func(context.Context) error{t.find, t.changes, t.judged, t.comments} {
 		if err := find(ctx); err != nil {
 			return nil, err
 		}
@@ -109,16 +110,11 @@ func (t *teller) changes(ctx context.Context) error {
 
 // comments finds what was said in the conversation and on lines.
 func (t *teller) comments(ctx context.Context) error {
-	said := t.said
-	if t.from.Before(t.known) {
-		l, err := t.client.CommentsOn(ctx, t.item.WorkItem(), t.from)
-		if err != nil {
-			return err
-		}
-		said = slices.DeleteFunc(slices.Clone(said), func(c Comment) bool { return !c.Inline })
-		said = append(said, l.All...)
+	said, err := t.listed(ctx)
+	if err != nil {
+		return err
 	}
-	said = slices.DeleteFunc(slices.Clone(said), func(c Comment) bool { return c.CreatedAt.Before(t.from) })
+	said = slices.DeleteFunc(said, func(c Comment) bool { return t.when(c).Before(t.from) })
 	edited, err := t.editedByOthers(ctx, said)
 	if err != nil {
 		return err
@@ -132,11 +128,44 @@ func (t *teller) comments(ctx context.Context) error {
 		if edited[c.NodeID] {
 			d.State, d.Reason = loop.StateDropped, loop.DropEditedByOther
 		}
-		if err := t.add(c.CreatedAt, d, err); err != nil {
+		if err := t.add(t.when(c), d, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// listed returns the comments that are listed, and those that a listing may have left out: from before it begins, and those of
+// a review that were written long before it was submitted.
+func (t *teller) listed(ctx context.Context) ([]Comment, error) {
+	all := slices.Clone(t.said)
+	take := func(l Listing[Comment], err error) error {
+		for _, c := range l.All {
+			if !slices.ContainsFunc(all, func(old Comment) bool { return old.Inline == c.Inline && old.ID == c.ID }) {
+				all = append(all, c)
+			}
+		}
+		return err
+	}
+	if t.from.Before(t.known) {
+		if err := take(t.client.CommentsOn(ctx, t.item.WorkItem(), t.from)); err != nil {
+			return nil, err
+		}
+	}
+	if len(t.reviews) > 0 {
+		if err := take(t.client.InlineCommentsOn(ctx, t.item.WorkItem())); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// when returns when a comment was to be seen first: one of a review, when that was submitted.
+func (t *teller) when(c Comment) time.Time {
+	if at := t.reviews[c.Review]; c.Inline && at.After(c.CreatedAt) {
+		return at
+	}
+	return c.CreatedAt
 }
 
 // editedByOthers says which comments do not stand as their authors wrote them.
@@ -163,7 +192,8 @@ func (t *teller) editedByOthers(ctx context.Context, said []Comment) (map[string
 	return others, nil
 }
 
-func (t *teller) reviews(ctx context.Context) error {
+// judged finds the reviews.
+func (t *teller) judged(ctx context.Context) error {
 	if !t.item.PR {
 		return nil
 	}
@@ -171,7 +201,12 @@ func (t *teller) reviews(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	t.reviews = map[int64]time.Time{}
 	for _, r := range l.All {
+		if r.SubmittedAt.Before(t.from) {
+			continue
+		}
+		t.reviews[r.ID] = r.SubmittedAt
 		d, err := ReviewSubmitted(t.pull, r)
 		if err := t.add(r.SubmittedAt, d, err); err != nil {
 			return err

@@ -80,7 +80,41 @@ func TestAllThatIsSaidOnAPullRequest(t *testing.T) {
 		h.later(10 * time.Second)
 		last := pr.Comment("octocat", "four")
 		inline := pr.Inline()[0].ID
-		h.wants(comment(first), fmt.Sprintf("comment:r%d", inline), fmt.Sprintf("review:%d", review), comment(last))
+		h.wants(comment(first), fmt.Sprintf("review:%d", review), fmt.Sprintf("comment:r%d", inline), comment(last))
+		h.wants()
+	})
+}
+
+func TestWhatSomebodyElseEditedIsNotHanded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(_ *testing.T, h *house) {
+		it := h.shop.Open("octocat", githubtest.Item{Number: 5})
+		h.later(time.Minute)
+		h.register("github:acme/shop#5")
+		h.wants()
+		own, others := it.Comment("octocat", "one"), it.Comment("octocat", "two")
+		h.later(time.Second)
+		it.EditComment("octocat", own, "one, mended")
+		it.EditComment("mallory", others, "do something else")
+		h.wants(comment(own), comment(others)+" edited-by-other")
+		it.EditComment("mallory", own, "too late")
+		h.wants()
+	})
+}
+
+func TestResultsOfWorkflowRuns(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(_ *testing.T, h *house) {
+		pr := h.shop.Open("octocat", githubtest.Item{Number: 9, PR: true})
+		h.shop.Open("octocat", githubtest.Item{Number: 10, PR: true, HeadSHA: "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", Head: "other"})
+		h.later(time.Hour)
+		h.register("github:acme/shop#9")
+		h.wants()
+		h.shop.Workflow(githubtest.Check{ID: 1, Conclusion: "failure", SHA: "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", Branch: "other"})
+		h.shop.Workflow(githubtest.Check{ID: 2, Conclusion: "in_progress", SHA: pr.HeadSHA, Branch: "topic"})
+		h.wants()
+		h.shop.Workflow(githubtest.Check{ID: 2, Conclusion: "failure", SHA: pr.HeadSHA, Branch: "topic"})
+		h.wants("workflow_run:2:1:failure")
 		h.wants()
 	})
 }

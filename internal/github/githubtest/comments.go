@@ -33,7 +33,7 @@ func (t *Thread) EditComment(who string, id int64, body string) {
 func (t *Thread) editComment(ch *change, who string, c *remark, body string) {
 	from := c.Body
 	t.touch()
-	c.Body, c.Edited = body, t.At
+	c.Body, c.Edited, c.editor = body, t.At, who
 	t.emitComment(ch, "edited", who, c, map[string]any{"changes": map[string]any{"body": map[string]any{"from": from}}})
 }
 

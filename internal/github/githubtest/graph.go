@@ -28,6 +28,14 @@ func (q *query) graph(x *execution) object {
 			text, _ := args["query"].(string)
 			return connection(q.search(text))(args)
 		},
+		"nodes": func(args object) any {
+			ids, _ := args["ids"].([]any)
+			out := []any{}
+			for _, id := range ids {
+				out = append(out, q.remarkNode(id))
+			}
+			return out
+		},
 		"node": func(args object) any {
 			for _, r := range q.s.repos {
 				for _, t := range r.threads {
@@ -39,6 +47,28 @@ func (q *query) graph(x *execution) object {
 			return x.missing("node", "a node with the global id")
 		},
 	}
+}
+
+// remarkNode returns who edited a comment of either kind last, nil for one that is not to be seen.
+func (q *query) remarkNode(id any) any {
+	for _, r := range q.s.repos {
+		if q.admitTo(r).status != 0 {
+			continue
+		}
+		for _, t := range r.threads {
+			for _, c := range slices.Concat(t.comments, t.inline) {
+				if id != node("IC", c.ID) && id != node("PRRC", c.ID) {
+					continue
+				}
+				out := object{"__typename": "Comment", "id": id, "lastEditedAt": nil, "editor": nil}
+				if c.editor != "" {
+					out["lastEditedAt"], out["editor"] = stamp(c.Edited), q.person(c.editor)
+				}
+				return out
+			}
+		}
+	}
+	return nil
 }
 
 // typeOf tells the fields of a type, which is how gh finds out what a server can do.

@@ -27,7 +27,8 @@ type Thread struct {
 // remark is a comment of either kind.
 type remark struct {
 	Comment
-	pending   bool // it belongs to a review that was not submitted
+	editor    string // who edited it last; "" nobody did
+	pending   bool   // it belongs to a review that was not submitted
 	reactions []*reaction
 }
 
