@@ -85,6 +85,21 @@ func TestAllThatIsSaidOnAPullRequest(t *testing.T) {
 	})
 }
 
+func TestWhatIsSaidInTheSecondOfACycle(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		it := h.shop.Open("octocat", githubtest.Item{Number: 5})
+		h.later(time.Minute)
+		h.register("github:acme/shop#5")
+		h.wants()
+		first := it.Comment("octocat", "before the cycle")
+		_, err := h.p.Poll(t.Context())
+		h.must(err)
+		second := it.Comment("octocat", "after it")
+		h.wants(comment(first), comment(second))
+	})
+}
+
 func TestWhatSomebodyElseEditedIsNotHanded(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(_ *testing.T, h *house) {

@@ -228,6 +228,7 @@ func TestRunAsksInItsTime(t *testing.T) {
 		if watched < 50 || watched > 61 || first < 10 || first > 13 {
 			t.Errorf("in an hour what is watched was asked about %d times, and where a session works %d times", watched, first)
 		}
+		synctest.Wait()
 		h.settings.Watches = nil
 		h.p.Refresh()
 		h.later(time.Minute)
