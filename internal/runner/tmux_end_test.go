@@ -101,12 +101,12 @@ func TestRunningTurnMayGoOnForSoLong(t *testing.T) {
 				t.Fatal(err)
 			}
 			last := runs[len(runs)-1]
-			got := ""
+			var got strings.Builder
 			for _, act := range last.Did(agenttest.ActAnswer) {
-				got += act.How
+				got.WriteString(act.How)
 			}
-			if got != c.want {
-				t.Errorf("its turn ended %q, want %q: %+v", got, c.want, last.Acts)
+			if got.String() != c.want {
+				t.Errorf("its turn ended %q, want %q: %+v", got.String(), c.want, last.Acts)
 			}
 		})
 	}

@@ -115,5 +115,5 @@ func (q *query) unchanged(etag string, changed time.Time) bool {
 
 // node returns the id that GraphQL has for a thing.
 func node(kind string, ids ...any) string {
-	return kind + "_" + hex.EncodeToString([]byte(fmt.Sprint(ids...)))
+	return kind + "_" + hex.EncodeToString(fmt.Append(nil, ids...))
 }
