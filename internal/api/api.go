@@ -25,6 +25,7 @@ import (
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/item"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/outbox"
 	"github.com/loop-daemon/loop/internal/session"
 	"github.com/loop-daemon/loop/internal/sys/unixsock"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
@@ -54,6 +55,8 @@ type Dispatcher interface {
 	Pause(ctx context.Context, w loop.WorkItem) (dispatch.PauseResult, error)
 	Resume(ctx context.Context, w loop.WorkItem) (dispatch.ResumeResult, error)
 	Send(ctx context.Context, m dispatch.Message) (loop.Session, loop.DeliveryID, error)
+	Comment(ctx context.Context, w loop.WorkItem, text string) (outbox.Entry, error)
+	Ask(ctx context.Context, w loop.WorkItem, text string) (outbox.Entry, error)
 	Redeliver(ctx context.Context, id loop.DeliveryID, force bool) (loop.Delivery, error)
 	Holds() []dispatch.Hold
 	Activity(w loop.WorkItem) dispatch.Activity

@@ -13,6 +13,7 @@ import (
 	"github.com/loop-daemon/loop/internal/api"
 	"github.com/loop-daemon/loop/internal/dispatch"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/outbox"
 	"github.com/loop-daemon/loop/internal/session"
 	"github.com/loop-daemon/loop/internal/sys/journal"
 	"github.com/loop-daemon/loop/internal/sys/unixsock"
@@ -77,6 +78,14 @@ func (o *orders) Pause(context.Context, loop.WorkItem) (dispatch.PauseResult, er
 
 func (o *orders) Resume(context.Context, loop.WorkItem) (dispatch.ResumeResult, error) {
 	return o.resume, o.err
+}
+
+func (o *orders) Comment(_ context.Context, w loop.WorkItem, text string) (outbox.Entry, error) {
+	return outbox.Entry{URL: w.URL() + "#" + text}, o.err
+}
+
+func (o *orders) Ask(_ context.Context, w loop.WorkItem, text string) (outbox.Entry, error) {
+	return outbox.Entry{URL: w.URL() + "#" + text}, o.err
 }
 
 func (o *orders) Send(_ context.Context, m dispatch.Message) (loop.Session, loop.DeliveryID, error) {

@@ -37,6 +37,8 @@ func sessionMessage(s loop.Session, a dispatch.Activity) *loopv1.Session {
 		Queued:           int32(a.Queued),
 		Activity:         a.State,
 		WaitsFor:         a.Reason,
+		AskedAt:          timePointerMessage(s.AskedAt),
+		AskedUrl:         s.AskedURL,
 	}
 	for _, id := range s.RecentDeliveries {
 		m.RecentDeliveries = append(m.RecentDeliveries, string(id))

@@ -240,9 +240,12 @@ func (a *account) session(w loop.WorkItem, self int) {
 		return
 	}
 	here, _ := a.o.Presence(w)
-	now := seen(a.o.Dispatcher.Activity(w), here)
+	now := seen(a.o.Dispatcher.Activity(w), here, s.AskedAt != nil)
 	line = "It is " + now.State + " now"
-	if now.Reason == loop.WaitDialog {
+	switch now.Reason {
+	case loop.WaitAnswer:
+		line += " for an answer on the ticket (" + s.AskedURL + ")"
+	case loop.WaitDialog:
 		line += " for a person's answer in its terminal (loopctl attach " + w.Ref() + " --write)"
 	}
 	switch more := now.Queued - self; {

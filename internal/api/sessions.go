@@ -205,17 +205,21 @@ func (s *sessions) find(ref string) (loop.Session, error) {
 func (s *sessions) message(one loop.Session) *loopv1.Session {
 	now := s.o.Dispatcher.Activity(one.WorkItem)
 	p, live := s.o.Presence(one.WorkItem)
-	m := sessionMessage(one, seen(now, p))
+	m := sessionMessage(one, seen(now, p, one.AskedAt != nil))
 	if live {
 		m.Presence = presenceMessage(p)
 	}
 	return m
 }
 
-// seen is what a session does now, as a person sees it: what was handed over and waits behind a dialog waits for that person.
-func seen(now dispatch.Activity, p loop.Presence) dispatch.Activity {
-	if now.State == dispatch.ActivityRunning && p.Turn == loop.TurnWaiting {
+// seen is what a session does now, as a person sees it: what was handed over and waits behind a dialog waits for that person, and so
+// does one that has asked something on the ticket and has nothing else to do.
+func seen(now dispatch.Activity, p loop.Presence, asked bool) dispatch.Activity {
+	switch {
+	case now.State == dispatch.ActivityRunning && p.Turn == loop.TurnWaiting:
 		now.State, now.Reason = dispatch.ActivityWaiting, loop.WaitDialog
+	case now.State == dispatch.ActivityIdle && asked:
+		now.State, now.Reason = dispatch.ActivityWaiting, loop.WaitAnswer
 	}
 	return now
 }

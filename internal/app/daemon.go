@@ -20,6 +20,7 @@ import (
 	"github.com/loop-daemon/loop/internal/github"
 	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/item"
+	"github.com/loop-daemon/loop/internal/outbox"
 	"github.com/loop-daemon/loop/internal/poll"
 	"github.com/loop-daemon/loop/internal/runner"
 	"github.com/loop-daemon/loop/internal/session"
@@ -59,6 +60,8 @@ type daemon struct {
 	hosts     *runner.Hosts
 	dispatch  *dispatch.Dispatcher
 	hub       hub
+	outbox    *outbox.Outbox
+	logins    *logins
 	poller    *poll.Poller
 	receiver  *webhook.Receiver // nil when webhooks are off
 	watcher   *config.Watcher
@@ -93,7 +96,7 @@ func (d *daemon) run(ctx context.Context, hup <-chan os.Signal) (err error) {
 	if web != nil {
 		defer func() { _ = web.Close() }()
 	}
-	if d.journal, err = journal.Open(ctx, d.folders.Journal, inbox.Schema(), item.Schema(), eventlog.Schema(), github.Schema(), poll.Schema()); err != nil {
+	if d.journal, err = journal.Open(ctx, d.folders.Journal, inbox.Schema(), item.Schema(), eventlog.Schema(), github.Schema(), poll.Schema(), outbox.Schema()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.journal.Close()) }()
@@ -171,7 +174,10 @@ func (d *daemon) build() error {
 	d.hosts = runner.NewHosts(runner.HostsOptions{
 		Headless: d.runs, Terminals: d.terminal, Panes: d.panes(), Runs: d.folders.Runs, Live: d.hooks, Agents: d.agent, Logger: d.log,
 	})
+	d.logins = newLogins()
+	d.outbox = outbox.New(outbox.Options{Journal: d.journal, Logger: d.log, Post: d.post, Report: d.events.Append})
 	d.dispatch = dispatch.New(dispatch.Options{
+		Outbox: d.outbox, Login: d.logins.of,
 		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Live: d.hooks, Log: d.events, Runner: d.hosts, Logger: d.log,
 		Decode: github.Decode, Settings: func() dispatch.Settings { return d.live.Load().settings },
 		NewSessionID: d.newSessionID, Place: d.place, Launched: d.launched, Available: d.available, Exists: d.exists,
@@ -205,6 +211,8 @@ func (d *daemon) serve(ctx context.Context, sock, web net.Listener, hup <-chan o
 	}
 	g.Go(func() error { return d.dispatch.Run(ctx) })
 	g.Go(func() error { return d.poller.Run(ctx) })
+	g.Go(func() error { return d.outbox.Run(ctx) })
+	g.Go(func() error { d.introduce(ctx); return nil })
 	if d.terminals != nil {
 		g.Go(func() error { return d.terminals.Run(ctx) })
 	}

@@ -88,6 +88,7 @@ func settings(cfg config.Config) dispatch.Settings {
 		Timeout:        r.DispatchTimeout,
 		CloseSettle:    r.CloseSettle,
 		DeliverLive:    cfg.Hooks.DeliverLive,
+		Voice:          voice(cfg),
 	}
 }
 

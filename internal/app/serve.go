@@ -34,7 +34,7 @@ func (d *daemon) apiOptions() api.Options {
 }
 
 // status is how loopd is, beside what the stores know.
-func (d *daemon) status(context.Context) api.Status {
+func (d *daemon) status(ctx context.Context) api.Status {
 	s := api.Status{
 		Version: build.Read().String(), PID: os.Getpid(), StartedAt: d.started, Socket: d.socket, StateDir: d.folders.State, WebhookURL: d.url,
 		ConfigPath: d.configPath(),
@@ -46,7 +46,7 @@ func (d *daemon) status(context.Context) api.Status {
 	if d.receiver != nil {
 		s.BadSignatures = d.receiver.BadSignatures()
 	}
-	s.Warnings = append(s.Warnings, d.attention()...)
+	s.Warnings = append(s.Warnings, d.attention(ctx)...)
 	s.Polled = polledOf(d.poller.Reports())
 	return s
 }
@@ -60,7 +60,7 @@ func (d *daemon) configPath() string {
 }
 
 // attention is what needs a person beside the configuration.
-func (d *daemon) attention() []string {
+func (d *daemon) attention(ctx context.Context) []string {
 	var all []string
 	if err := d.available(d.live.Load().config.Routing.DefaultHarness); err != nil {
 		all = append(all, loop.Plain(err))
@@ -78,6 +78,11 @@ func (d *daemon) attention() []string {
 	if trouble := d.dispatch.Trouble(); trouble != "" {
 		all = append(all, trouble)
 	}
+	unposted, err := d.outbox.Trouble(ctx)
+	if err != nil {
+		all = append(all, loop.Plain(err))
+	}
+	all = append(all, unposted...)
 	waits := d.dispatch.Waits()
 	for _, s := range d.sessions.List() {
 		if !s.Open() {
@@ -101,6 +106,8 @@ func (d *daemon) needsPerson(s loop.Session, waits string) string {
 	switch {
 	case waits == loop.WaitDialog || here.Turn == loop.TurnWaiting:
 		return fmt.Sprintf("the agent of %[1]s asks for something: loopctl attach %[1]s --write", s.WorkItem.Ref())
+	case s.AskedAt != nil:
+		return fmt.Sprintf("the agent of %[1]s has asked something: answer at %[2]s or with loopctl send %[1]s", s.WorkItem.Ref(), s.AskedURL)
 	case waits == loop.WaitDraft:
 		return fmt.Sprintf("a draft in the terminal of %[1]s keeps its events back: loopctl attach %[1]s --write", s.WorkItem.Ref())
 	case waits == loop.WaitTerminal:
@@ -195,6 +202,7 @@ func (d *daemon) prune(ctx context.Context, now time.Time) error {
 	k := d.live.Load().config.Keep
 	_, inboxErr := d.inbox.Prune(ctx, now, k.BodyDays, k.Days)
 	_, eventsErr := d.events.Prune(ctx, now, k.Days)
+	_, outboxErr := d.outbox.Prune(ctx, now, k.Days)
 	_, sessionsErr := d.sessions.Prune(now, k.ClosedDays)
 	githubErr := d.journal.Write(ctx, func(tx *journal.Tx) error { return github.Forget(tx, now.Add(-forgetAfter)) })
 	_, runsErr := d.runs.Prune(ctx, time.Duration(k.TranscriptDays)*day)
@@ -202,5 +210,5 @@ func (d *daemon) prune(ctx context.Context, now time.Time) error {
 	if d.terminals != nil {
 		_, panesErr = d.terminals.PruneTerminals(ctx, k.DeadPanes, time.Duration(k.TranscriptDays)*day)
 	}
-	return errors.Join(inboxErr, eventsErr, sessionsErr, githubErr, runsErr, panesErr)
+	return errors.Join(inboxErr, eventsErr, outboxErr, sessionsErr, githubErr, runsErr, panesErr)
 }

@@ -30,6 +30,8 @@ type commands struct {
 	Attach     attach       `cmd:"" help:"Look into the terminal of a session."`
 	Logs       logs         `cmd:"" help:"Show what went into and came out of a session's runs."`
 	Send       send         `cmd:"" help:"Say something to a session."`
+	Comment    comment      `cmd:"" help:"For agents: post a comment on a work item."`
+	Ask        ask          `cmd:"" help:"For agents: ask something on a work item, and wait for the answer."`
 	Status     status       `cmd:"" help:"Say how loopd is."`
 	Reload     reload       `cmd:"" help:"Have loopd read its configuration again."`
 	Poll       poll         `cmd:"" help:"Have loopd ask GitHub now what happened."`

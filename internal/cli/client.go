@@ -19,6 +19,7 @@ import (
 const (
 	defaultTimeout = 30 * time.Second
 	closeTimeout   = 2 * time.Minute // of a close, where a running turn may end by itself first, and of a poll
+	postTimeout    = 2 * time.Minute // other things may be posted first
 	waitTimeout    = 24 * time.Hour  // a hook waits until there is something; then it asks again
 )
 
@@ -99,6 +100,8 @@ func timeoutOf(method string) time.Duration {
 	switch method {
 	case loopv1.Sessions_Close_FullMethodName, loopv1.Daemon_Poll_FullMethodName:
 		return closeTimeout
+	case loopv1.Sessions_Comment_FullMethodName, loopv1.Sessions_Ask_FullMethodName:
+		return postTimeout
 	case loopv1.Sessions_Wait_FullMethodName:
 		return waitTimeout
 	}

@@ -232,6 +232,14 @@ func (f fakeSessions) Resume(ctx context.Context, req *loopv1.ResumeRequest) (*l
 	return answer(ctx, f.fake, req, &loopv1.ResumeResponse{Session: f.session(), Missed: 3})
 }
 
+func (f fakeSessions) Comment(ctx context.Context, req *loopv1.CommentRequest) (*loopv1.CommentResponse, error) {
+	return answer(ctx, f.fake, req, &loopv1.CommentResponse{Url: "https://github.com/acme/shop/issues/15#issuecomment-1"})
+}
+
+func (f fakeSessions) Ask(ctx context.Context, req *loopv1.AskRequest) (*loopv1.AskResponse, error) {
+	return answer(ctx, f.fake, req, &loopv1.AskResponse{Url: "https://github.com/acme/shop/issues/15#issuecomment-2"})
+}
+
 func (f fakeSessions) Send(ctx context.Context, req *loopv1.SendRequest) (*loopv1.SendResponse, error) {
 	return answer(ctx, f.fake, req, &loopv1.SendResponse{DeliveryId: "send-1", Session: f.paused()})
 }

@@ -11,7 +11,7 @@ import (
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
 
-// maxWords is the most that send reads: more than loopd takes, which says so itself.
+// maxWords is the most that is read of what is to be said: more than loopd takes, which says so itself.
 const maxWords = 1 << 20
 
 // send says something to a session.
@@ -38,7 +38,7 @@ func (s send) Run(ctx context.Context, c *client, out *printer, who caller) erro
 	if err != nil {
 		return err
 	}
-	words, err := s.words(who.stdin)
+	words, err := wordsOf(s.Text, who.stdin)
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,9 @@ func (s send) Run(ctx context.Context, c *client, out *printer, who caller) erro
 	return out.line("sent to %s as delivery %s", item, answer.GetDeliveryId())
 }
 
-func (s send) words(stdin io.Reader) (string, error) {
-	text := strings.Join(s.Text, " ")
+// wordsOf joins the words of a command line, or reads stdin where they are -.
+func wordsOf(args []string, stdin io.Reader) (string, error) {
+	text := strings.Join(args, " ")
 	if text == "-" {
 		read, err := io.ReadAll(io.LimitReader(stdin, maxWords))
 		if err != nil {
@@ -67,7 +68,7 @@ func (s send) words(stdin io.Reader) (string, error) {
 		text = string(read)
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", fmt.Errorf("there is nothing to send: %w", loop.ErrInvalid)
+		return "", fmt.Errorf("there is nothing to say: %w", loop.ErrInvalid)
 	}
 	return strings.ToValidUTF8(text, "\ufffd"), nil
 }

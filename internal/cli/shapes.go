@@ -33,6 +33,8 @@ type sessionShape struct {
 	ClosedAt                 *time.Time     `json:"closedAt"`
 	CloseReason              *string        `json:"closeReason"`
 	Ending                   *string        `json:"ending"`
+	AskedAt                  *time.Time     `json:"askedAt"`
+	AskedURL                 *string        `json:"askedUrl"`
 
 	// What the file does not hold.
 	Activity *string        `json:"activity"`
@@ -108,7 +110,7 @@ func sessionOf(s *loopv1.Session) sessionShape {
 		RecentDeliveries: list(s.GetRecentDeliveries()), PullRequests: list(s.GetPullRequests()),
 		Spawned: s.GetSpawned(), PreviousHarnessSessionID: list(s.GetPreviousSessionIds()),
 		PauseReason: orNull(s.GetPauseReason()), ClosedAt: timeOf(s.GetClosedAt()), CloseReason: orNull(s.GetCloseReason()),
-		Ending: orNull(s.GetEnding()), Activity: orNull(s.GetActivity()), WaitsFor: orNull(s.GetWaitsFor()), Queued: s.GetQueued(),
+		Ending: orNull(s.GetEnding()), AskedAt: timeOf(s.GetAskedAt()), AskedURL: orNull(s.GetAskedUrl()), Activity: orNull(s.GetActivity()), WaitsFor: orNull(s.GetWaitsFor()), Queued: s.GetQueued(),
 		Presence: presenceOf(s.GetPresence()),
 	}
 }

@@ -37,6 +37,9 @@ func (d *Dispatcher) finish(ctx context.Context, l *lane, t trip, out loop.Outco
 	}
 	d.step("recorded")
 	d.tell(ctx, t, out, fates)
+	if out.Kind == loop.RunDone { // of a run from before a restart it may not have been noted
+		d.answered(ctx, t)
+	}
 	d.mu.Lock()
 	if l.end != nil {
 		l.end.dropped = dropped(fates)

@@ -63,7 +63,10 @@ func (d *Dispatcher) occupy(l *lane, now time.Time) (trip, bool) {
 
 // deliver hands a trip over and writes down what became of it.
 func (d *Dispatcher) deliver(ctx context.Context, l *lane, t trip) {
-	t.Began = sync.OnceFunc(func() { d.tellStarted(ctx, t) })
+	t.Began = sync.OnceFunc(func() {
+		d.tellStarted(ctx, t)
+		d.answered(ctx, t)
+	})
 	out := loop.Outcome{Kind: loop.RunEnded}
 	if !d.ending(l) {
 		out = d.Runner.Deliver(ctx, t.Handover)

@@ -18,16 +18,22 @@ import (
 )
 
 // ticket is what Loop shows on GitHub, in order.
-type ticket struct{ shown []string }
+type ticket struct {
+	shown []string
+	fail  error
+}
 
 func (k *ticket) post(_ context.Context, l outbox.Letter) (outbox.Receipt, error) {
+	if k.fail != nil {
+		return outbox.Receipt{}, k.fail
+	}
 	first, _, _ := strings.Cut(l.Text, "\n")
 	if l.Topic == outbox.Reaction {
 		k.shown = append(k.shown, fmt.Sprintf("%s on %d of #%d", l.Text, l.Comment, l.Item.Number))
 		return outbox.Receipt{}, nil
 	}
 	k.shown = append(k.shown, fmt.Sprintf("%s on #%d: %s", l.Topic, l.Item.Number, first))
-	return outbox.Receipt{ID: int64(9000 + len(k.shown)), URL: "https://github.com/acme/shop/issues/15#issuecomment-1"}, nil
+	return outbox.Receipt{ID: int64(9000 + len(k.shown)), URL: "https://github.com/acme/shop/issues/15#issuecomment-1", At: time.Now()}, nil
 }
 
 // want wants exactly this to be shown since it was last asked.

@@ -68,6 +68,9 @@ func (c *Client) Close() {
 	}
 }
 
+// Host names the host whose API is at APIURL: "" (github.com) where the configuration names none.
+func (c *Client) Host() string { return c.fixed }
+
 // Limited returns when a host ("" is github.com) may be asked again: the zero time when it may be asked now. Until then
 // every call that needs the host fails at once with a *LimitError.
 func (c *Client) Limited(host string) time.Time {

@@ -87,6 +87,8 @@ type Session struct {
 	CostUSD            float64     `json:"costUsd,omitzero"` // of the conversation so far, as the harness reports it
 	PauseReason        string      `json:"pauseReason,omitempty"`
 	PausedAt           *time.Time  `json:"pausedAt,omitempty"`
+	AskedAt            *time.Time  `json:"askedAt,omitempty"`     // since when its agent waits for an answer on the ticket
+	AskedURL           string      `json:"askedUrl,omitempty"`    // the question
 	Missed             int         `json:"missedEvents,omitzero"` // dropped during the last pause, until the agent is told
 	ClosedAt           *time.Time  `json:"closedAt,omitempty"`
 	CloseReason        CloseReason `json:"closeReason,omitempty"`

@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -57,8 +56,9 @@ type Entry struct {
 
 	State  State
 	MadeAt time.Time
-	URL    string // the page of a comment that was posted
-	Error  string // why it was not, for a person
+	At     time.Time // when it was posted, by GitHub's clock; zero for one that was posted before
+	URL    string    // the page of a comment that was posted
+	Error  string    // why it was not, for a person
 
 	seq   int64
 	tries int
@@ -68,10 +68,17 @@ type Entry struct {
 type Receipt struct {
 	ID  int64
 	URL string
+	At  time.Time // by GitHub's clock; zero where it does not say
 }
 
-// ErrMute says that Loop has no voice on a host: there is no token for it.
-var ErrMute = errors.New("there is nothing to post with")
+// MuteError says that nothing was posted because Loop has no voice on a host: there is no token for it.
+type MuteError struct{ Err error }
+
+// Error says why.
+func (e *MuteError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *MuteError) Unwrap() error { return e.Err }
 
 // LaterError says that nothing was posted, and that it may be tried again at a time. It is of the class loop.ErrUnavailable.
 type LaterError struct {

@@ -34,7 +34,7 @@ type Options struct {
 	Journal *journal.DB // opened with Schema
 	Logger  *slog.Logger
 
-	// Post puts a letter on GitHub: a reaction, or its text as a comment. A *LaterError, an ErrMute, and an error of the classes
+	// Post puts a letter on GitHub: a reaction, or its text as a comment. A *LaterError, a *MuteError, and an error of the classes
 	// loop.ErrDenied, ErrNotFound, ErrInvalid and ErrConflict say that it is not there; every other leaves that open.
 	Post func(ctx context.Context, l Letter) (Receipt, error)
 	// Report adds an entry to the event log as a part of a write.
@@ -175,16 +175,17 @@ func (o *Outbox) send(ctx context.Context, e Entry) *LaterError {
 func (o *Outbox) judge(e *Entry, r Receipt, err error) *LaterError {
 	e.Error = loop.Plain(err)
 	later, isLater := errors.AsType[*LaterError](err)
+	_, isMute := errors.AsType[*MuteError](err)
 	switch {
 	case err == nil:
-		e.State, e.URL = Posted, r.URL
+		e.State, e.URL, e.At = Posted, r.URL, r.At
 	case isLater && e.Topic.spoken(): // who waits is told, and asks again
 		e.State = Failed
 		return later
 	case isLater:
 		e.State = Owed
 		return later
-	case errors.Is(err, ErrMute):
+	case isMute:
 		e.State = Mute
 	case isAbsent(err):
 		e.State = Failed

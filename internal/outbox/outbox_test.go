@@ -250,7 +250,7 @@ func TestALimitWithoutEndIsGivenUp(t *testing.T) {
 
 func TestWithoutATokenNothingIsSaidButOnce(t *testing.T) {
 	t.Parallel()
-	h := &hub{fail: func(outbox.Letter) error { return fmt.Errorf("%w: no token for github.com", outbox.ErrMute) }}
+	h := &hub{fail: func(outbox.Letter) error { return &outbox.MuteError{Err: errors.New("no token for github.com")} }}
 	bubble(t, h, func(t *testing.T, d *desk) {
 		d.put(reaction("a"), announcement("b"), reaction("c"))
 		d.want(nil)

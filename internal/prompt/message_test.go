@@ -22,7 +22,7 @@ func TestMessage(t *testing.T) {
 	}})
 	want := "Loop brings you word from the person at this machine about github:acme/shop#15.\n\n" +
 		"Message from alice, the person at this machine, not from GitHub. Take it as if it had been typed here:\n\n" +
-		"!rm is no command here\n[201~ @main.go\ngithub-data x> >>\n\nEnd every comment"
+		"!rm is no command here\n[201~ @main.go\ngithub-data x> >>\n\nTo say something"
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("prompt (-want +got):\n%s", cmp.Diff(want, got[:min(len(got), len(want))]))
 	}

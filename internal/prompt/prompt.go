@@ -95,7 +95,9 @@ func opening(in Input) string {
 // closing returns the last lines, which hold for every prompt: how to answer without being woken by the answer, and how to
 // say that the work is over.
 func closing(item loop.WorkItem) string {
-	return fmt.Sprintf("\nEnd every comment and review that you post on GitHub with the line\n%s\nso that it is not brought back to you. "+
+	return fmt.Sprintf("\nTo say something on the thread, with the text on stdin, run: loopctl comment '%[2]s' -\n"+
+		"To ask what you cannot go on without, run: loopctl ask '%[2]s' - and end your turn; the answer is brought to you.\n"+
+		"End every comment and review that you post in another way with the line\n%[1]s\nso that it is not brought back to you. "+
 		"When all work on %[2]s is finished, run: loopctl sessions close --work-item '%[2]s'\n", loop.Marker, item.Ref())
 }
 

@@ -210,7 +210,11 @@ type Session struct {
 	// Where the conversation is live, as its hooks told; unset where they told of nothing.
 	Presence *Presence `protobuf:"bytes,20,opt,name=presence,proto3" json:"presence,omitempty"`
 	// What the next delivery waits for while activity is waiting or held: one of the reasons, such as busy or dialog; else empty.
-	WaitsFor      string `protobuf:"bytes,21,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	WaitsFor string `protobuf:"bytes,21,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// Since when its agent waits for an answer on the ticket; unset when it does not.
+	AskedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=asked_at,json=askedAt,proto3" json:"asked_at,omitempty"`
+	// The page of the question.
+	AskedUrl      string `protobuf:"bytes,23,opt,name=asked_url,json=askedUrl,proto3" json:"asked_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -388,6 +392,20 @@ func (x *Session) GetPresence() *Presence {
 func (x *Session) GetWaitsFor() string {
 	if x != nil {
 		return x.WaitsFor
+	}
+	return ""
+}
+
+func (x *Session) GetAskedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AskedAt
+	}
+	return nil
+}
+
+func (x *Session) GetAskedUrl() string {
+	if x != nil {
+		return x.AskedUrl
 	}
 	return ""
 }
@@ -2246,6 +2264,208 @@ func (x *WaitResponse) GetText() string {
 	return ""
 }
 
+// CommentRequest is what an agent wants to say on a work item.
+type CommentRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item's ref.
+	WorkItem string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	// The comment, as Markdown. The marker of Loop's own voice is added.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommentRequest) Reset() {
+	*x = CommentRequest{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommentRequest) ProtoMessage() {}
+
+func (x *CommentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommentRequest.ProtoReflect.Descriptor instead.
+func (*CommentRequest) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *CommentRequest) GetWorkItem() string {
+	if x != nil {
+		return x.WorkItem
+	}
+	return ""
+}
+
+func (x *CommentRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// CommentResponse says where the comment is.
+type CommentResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its page.
+	Url           string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommentResponse) Reset() {
+	*x = CommentResponse{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommentResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommentResponse) ProtoMessage() {}
+
+func (x *CommentResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommentResponse.ProtoReflect.Descriptor instead.
+func (*CommentResponse) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *CommentResponse) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+// AskRequest is what an agent wants to know from the people on a work item.
+type AskRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The item's ref.
+	WorkItem string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	// The question, as Markdown. The marker of Loop's own voice is added.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskRequest) Reset() {
+	*x = AskRequest{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskRequest) ProtoMessage() {}
+
+func (x *AskRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskRequest.ProtoReflect.Descriptor instead.
+func (*AskRequest) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *AskRequest) GetWorkItem() string {
+	if x != nil {
+		return x.WorkItem
+	}
+	return ""
+}
+
+func (x *AskRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// AskResponse says where the question is.
+type AskResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its page.
+	Url           string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskResponse) Reset() {
+	*x = AskResponse{}
+	mi := &file_loop_v1_sessions_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskResponse) ProtoMessage() {}
+
+func (x *AskResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_loop_v1_sessions_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskResponse.ProtoReflect.Descriptor instead.
+func (*AskResponse) Descriptor() ([]byte, []int) {
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *AskResponse) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
 // TranscriptRequest names a session.
 type TranscriptRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2259,7 +2479,7 @@ type TranscriptRequest struct {
 
 func (x *TranscriptRequest) Reset() {
 	*x = TranscriptRequest{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[29]
+	mi := &file_loop_v1_sessions_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2491,7 @@ func (x *TranscriptRequest) String() string {
 func (*TranscriptRequest) ProtoMessage() {}
 
 func (x *TranscriptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[29]
+	mi := &file_loop_v1_sessions_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2504,7 @@ func (x *TranscriptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TranscriptRequest.ProtoReflect.Descriptor instead.
 func (*TranscriptRequest) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{29}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TranscriptRequest) GetWorkItem() string {
@@ -2312,7 +2532,7 @@ type TranscriptResponse struct {
 
 func (x *TranscriptResponse) Reset() {
 	*x = TranscriptResponse{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[30]
+	mi := &file_loop_v1_sessions_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2544,7 @@ func (x *TranscriptResponse) String() string {
 func (*TranscriptResponse) ProtoMessage() {}
 
 func (x *TranscriptResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[30]
+	mi := &file_loop_v1_sessions_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2557,7 @@ func (x *TranscriptResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TranscriptResponse.ProtoReflect.Descriptor instead.
 func (*TranscriptResponse) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{30}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TranscriptResponse) GetText() string {
@@ -2388,7 +2608,7 @@ type Delivery struct {
 
 func (x *Delivery) Reset() {
 	*x = Delivery{}
-	mi := &file_loop_v1_sessions_proto_msgTypes[31]
+	mi := &file_loop_v1_sessions_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2620,7 @@ func (x *Delivery) String() string {
 func (*Delivery) ProtoMessage() {}
 
 func (x *Delivery) ProtoReflect() protoreflect.Message {
-	mi := &file_loop_v1_sessions_proto_msgTypes[31]
+	mi := &file_loop_v1_sessions_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2633,7 @@ func (x *Delivery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Delivery.ProtoReflect.Descriptor instead.
 func (*Delivery) Descriptor() ([]byte, []int) {
-	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{31}
+	return file_loop_v1_sessions_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Delivery) GetId() string {
@@ -2539,7 +2759,7 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x04host\x18\x03 \x01(\tR\x04host\x12\x14\n" +
 	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x12\n" +
 	"\x04repo\x18\x05 \x01(\tR\x04repo\x12\x16\n" +
-	"\x06number\x18\x06 \x01(\x05R\x06number\"\x94\x06\n" +
+	"\x06number\x18\x06 \x01(\x05R\x06number\"\xe8\x06\n" +
 	"\aSession\x12.\n" +
 	"\twork_item\x18\x01 \x01(\v2\x11.loop.v1.WorkItemR\bworkItem\x12\x18\n" +
 	"\aharness\x18\x02 \x01(\tR\aharness\x12,\n" +
@@ -2564,7 +2784,9 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\bactivity\x18\x12 \x01(\tR\bactivity\x120\n" +
 	"\x14previous_session_ids\x18\x13 \x03(\tR\x12previousSessionIds\x12-\n" +
 	"\bpresence\x18\x14 \x01(\v2\x11.loop.v1.PresenceR\bpresence\x12\x1b\n" +
-	"\twaits_for\x18\x15 \x01(\tR\bwaitsFor\"\x86\x02\n" +
+	"\twaits_for\x18\x15 \x01(\tR\bwaitsFor\x125\n" +
+	"\basked_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\aaskedAt\x12\x1b\n" +
+	"\tasked_url\x18\x17 \x01(\tR\baskedUrl\"\x86\x02\n" +
 	"\bPresence\x12\x18\n" +
 	"\aharness\x18\x01 \x01(\tR\aharness\x12,\n" +
 	"\x12harness_session_id\x18\x02 \x01(\tR\x10harnessSessionId\x12\x16\n" +
@@ -2692,7 +2914,18 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x05woken\x18\x01 \x01(\bR\x05woken\x12\x10\n" +
 	"\x03run\x18\x02 \x01(\tR\x03run\x12\x14\n" +
 	"\x05title\x18\x03 \x01(\tR\x05title\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"H\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"A\n" +
+	"\x0eCommentRequest\x12\x1b\n" +
+	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"#\n" +
+	"\x0fCommentResponse\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\"=\n" +
+	"\n" +
+	"AskRequest\x12\x1b\n" +
+	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\x1f\n" +
+	"\vAskResponse\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\"H\n" +
 	"\x11TranscriptRequest\x12\x1b\n" +
 	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x16\n" +
 	"\x06follow\x18\x02 \x01(\bR\x06follow\"(\n" +
@@ -2720,7 +2953,7 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\bTmuxFate\x12\x19\n" +
 	"\x15TMUX_FATE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eTMUX_FATE_KEEP\x10\x01\x12\x12\n" +
-	"\x0eTMUX_FATE_KILL\x10\x022\xac\x06\n" +
+	"\x0eTMUX_FATE_KILL\x10\x022\x9c\a\n" +
 	"\bSessions\x12?\n" +
 	"\bRegister\x12\x18.loop.v1.RegisterRequest\x1a\x19.loop.v1.RegisterResponse\x12>\n" +
 	"\x03Get\x12\x1a.loop.v1.GetSessionRequest\x1a\x1b.loop.v1.GetSessionResponse\x12C\n" +
@@ -2731,7 +2964,9 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\x05Start\x12\x15.loop.v1.StartRequest\x1a\x16.loop.v1.StartResponse\x123\n" +
 	"\x04Stop\x12\x14.loop.v1.StopRequest\x1a\x15.loop.v1.StopResponse\x12T\n" +
 	"\x0fLinkPullRequest\x12\x1f.loop.v1.LinkPullRequestRequest\x1a .loop.v1.LinkPullRequestResponse\x123\n" +
-	"\x04Send\x12\x14.loop.v1.SendRequest\x1a\x15.loop.v1.SendResponse\x12G\n" +
+	"\x04Send\x12\x14.loop.v1.SendRequest\x1a\x15.loop.v1.SendResponse\x12<\n" +
+	"\aComment\x12\x17.loop.v1.CommentRequest\x1a\x18.loop.v1.CommentResponse\x120\n" +
+	"\x03Ask\x12\x13.loop.v1.AskRequest\x1a\x14.loop.v1.AskResponse\x12G\n" +
 	"\n" +
 	"Transcript\x12\x1a.loop.v1.TranscriptRequest\x1a\x1b.loop.v1.TranscriptResponse0\x01\x129\n" +
 	"\x06Report\x12\x16.loop.v1.ReportRequest\x1a\x17.loop.v1.ReportResponse\x123\n" +
@@ -2750,7 +2985,7 @@ func file_loop_v1_sessions_proto_rawDescGZIP() []byte {
 }
 
 var file_loop_v1_sessions_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loop_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_loop_v1_sessions_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_loop_v1_sessions_proto_goTypes = []any{
 	(TmuxFate)(0),                   // 0: loop.v1.TmuxFate
 	(*WorkItem)(nil),                // 1: loop.v1.WorkItem
@@ -2782,67 +3017,76 @@ var file_loop_v1_sessions_proto_goTypes = []any{
 	(*ReportResponse)(nil),          // 27: loop.v1.ReportResponse
 	(*WaitRequest)(nil),             // 28: loop.v1.WaitRequest
 	(*WaitResponse)(nil),            // 29: loop.v1.WaitResponse
-	(*TranscriptRequest)(nil),       // 30: loop.v1.TranscriptRequest
-	(*TranscriptResponse)(nil),      // 31: loop.v1.TranscriptResponse
-	(*Delivery)(nil),                // 32: loop.v1.Delivery
-	(*timestamppb.Timestamp)(nil),   // 33: google.protobuf.Timestamp
+	(*CommentRequest)(nil),          // 30: loop.v1.CommentRequest
+	(*CommentResponse)(nil),         // 31: loop.v1.CommentResponse
+	(*AskRequest)(nil),              // 32: loop.v1.AskRequest
+	(*AskResponse)(nil),             // 33: loop.v1.AskResponse
+	(*TranscriptRequest)(nil),       // 34: loop.v1.TranscriptRequest
+	(*TranscriptResponse)(nil),      // 35: loop.v1.TranscriptResponse
+	(*Delivery)(nil),                // 36: loop.v1.Delivery
+	(*timestamppb.Timestamp)(nil),   // 37: google.protobuf.Timestamp
 }
 var file_loop_v1_sessions_proto_depIdxs = []int32{
 	1,  // 0: loop.v1.Session.work_item:type_name -> loop.v1.WorkItem
-	33, // 1: loop.v1.Session.created_at:type_name -> google.protobuf.Timestamp
-	33, // 2: loop.v1.Session.last_event_at:type_name -> google.protobuf.Timestamp
-	33, // 3: loop.v1.Session.closed_at:type_name -> google.protobuf.Timestamp
+	37, // 1: loop.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	37, // 2: loop.v1.Session.last_event_at:type_name -> google.protobuf.Timestamp
+	37, // 3: loop.v1.Session.closed_at:type_name -> google.protobuf.Timestamp
 	3,  // 4: loop.v1.Session.presence:type_name -> loop.v1.Presence
-	33, // 5: loop.v1.Presence.since:type_name -> google.protobuf.Timestamp
-	2,  // 6: loop.v1.RegisterResponse.session:type_name -> loop.v1.Session
-	7,  // 7: loop.v1.GetSessionRequest.attach:type_name -> loop.v1.AttachTo
-	2,  // 8: loop.v1.GetSessionResponse.session:type_name -> loop.v1.Session
-	32, // 9: loop.v1.GetSessionResponse.queue:type_name -> loop.v1.Delivery
-	32, // 10: loop.v1.GetSessionResponse.recent:type_name -> loop.v1.Delivery
-	8,  // 11: loop.v1.GetSessionResponse.attach:type_name -> loop.v1.Attach
-	2,  // 12: loop.v1.ListSessionsResponse.sessions:type_name -> loop.v1.Session
-	0,  // 13: loop.v1.CloseRequest.tmux:type_name -> loop.v1.TmuxFate
-	2,  // 14: loop.v1.CloseResponse.session:type_name -> loop.v1.Session
-	2,  // 15: loop.v1.PauseResponse.session:type_name -> loop.v1.Session
-	2,  // 16: loop.v1.ResumeResponse.session:type_name -> loop.v1.Session
-	2,  // 17: loop.v1.StopResponse.session:type_name -> loop.v1.Session
-	2,  // 18: loop.v1.LinkPullRequestResponse.session:type_name -> loop.v1.Session
-	2,  // 19: loop.v1.SendResponse.session:type_name -> loop.v1.Session
-	33, // 20: loop.v1.ReportRequest.at:type_name -> google.protobuf.Timestamp
-	33, // 21: loop.v1.Delivery.received_at:type_name -> google.protobuf.Timestamp
-	33, // 22: loop.v1.Delivery.due_at:type_name -> google.protobuf.Timestamp
-	33, // 23: loop.v1.Delivery.ended_at:type_name -> google.protobuf.Timestamp
-	4,  // 24: loop.v1.Sessions.Register:input_type -> loop.v1.RegisterRequest
-	6,  // 25: loop.v1.Sessions.Get:input_type -> loop.v1.GetSessionRequest
-	10, // 26: loop.v1.Sessions.List:input_type -> loop.v1.ListSessionsRequest
-	12, // 27: loop.v1.Sessions.Close:input_type -> loop.v1.CloseRequest
-	14, // 28: loop.v1.Sessions.Pause:input_type -> loop.v1.PauseRequest
-	16, // 29: loop.v1.Sessions.Resume:input_type -> loop.v1.ResumeRequest
-	18, // 30: loop.v1.Sessions.Start:input_type -> loop.v1.StartRequest
-	20, // 31: loop.v1.Sessions.Stop:input_type -> loop.v1.StopRequest
-	22, // 32: loop.v1.Sessions.LinkPullRequest:input_type -> loop.v1.LinkPullRequestRequest
-	24, // 33: loop.v1.Sessions.Send:input_type -> loop.v1.SendRequest
-	30, // 34: loop.v1.Sessions.Transcript:input_type -> loop.v1.TranscriptRequest
-	26, // 35: loop.v1.Sessions.Report:input_type -> loop.v1.ReportRequest
-	28, // 36: loop.v1.Sessions.Wait:input_type -> loop.v1.WaitRequest
-	5,  // 37: loop.v1.Sessions.Register:output_type -> loop.v1.RegisterResponse
-	9,  // 38: loop.v1.Sessions.Get:output_type -> loop.v1.GetSessionResponse
-	11, // 39: loop.v1.Sessions.List:output_type -> loop.v1.ListSessionsResponse
-	13, // 40: loop.v1.Sessions.Close:output_type -> loop.v1.CloseResponse
-	15, // 41: loop.v1.Sessions.Pause:output_type -> loop.v1.PauseResponse
-	17, // 42: loop.v1.Sessions.Resume:output_type -> loop.v1.ResumeResponse
-	19, // 43: loop.v1.Sessions.Start:output_type -> loop.v1.StartResponse
-	21, // 44: loop.v1.Sessions.Stop:output_type -> loop.v1.StopResponse
-	23, // 45: loop.v1.Sessions.LinkPullRequest:output_type -> loop.v1.LinkPullRequestResponse
-	25, // 46: loop.v1.Sessions.Send:output_type -> loop.v1.SendResponse
-	31, // 47: loop.v1.Sessions.Transcript:output_type -> loop.v1.TranscriptResponse
-	27, // 48: loop.v1.Sessions.Report:output_type -> loop.v1.ReportResponse
-	29, // 49: loop.v1.Sessions.Wait:output_type -> loop.v1.WaitResponse
-	37, // [37:50] is the sub-list for method output_type
-	24, // [24:37] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	37, // 5: loop.v1.Session.asked_at:type_name -> google.protobuf.Timestamp
+	37, // 6: loop.v1.Presence.since:type_name -> google.protobuf.Timestamp
+	2,  // 7: loop.v1.RegisterResponse.session:type_name -> loop.v1.Session
+	7,  // 8: loop.v1.GetSessionRequest.attach:type_name -> loop.v1.AttachTo
+	2,  // 9: loop.v1.GetSessionResponse.session:type_name -> loop.v1.Session
+	36, // 10: loop.v1.GetSessionResponse.queue:type_name -> loop.v1.Delivery
+	36, // 11: loop.v1.GetSessionResponse.recent:type_name -> loop.v1.Delivery
+	8,  // 12: loop.v1.GetSessionResponse.attach:type_name -> loop.v1.Attach
+	2,  // 13: loop.v1.ListSessionsResponse.sessions:type_name -> loop.v1.Session
+	0,  // 14: loop.v1.CloseRequest.tmux:type_name -> loop.v1.TmuxFate
+	2,  // 15: loop.v1.CloseResponse.session:type_name -> loop.v1.Session
+	2,  // 16: loop.v1.PauseResponse.session:type_name -> loop.v1.Session
+	2,  // 17: loop.v1.ResumeResponse.session:type_name -> loop.v1.Session
+	2,  // 18: loop.v1.StopResponse.session:type_name -> loop.v1.Session
+	2,  // 19: loop.v1.LinkPullRequestResponse.session:type_name -> loop.v1.Session
+	2,  // 20: loop.v1.SendResponse.session:type_name -> loop.v1.Session
+	37, // 21: loop.v1.ReportRequest.at:type_name -> google.protobuf.Timestamp
+	37, // 22: loop.v1.Delivery.received_at:type_name -> google.protobuf.Timestamp
+	37, // 23: loop.v1.Delivery.due_at:type_name -> google.protobuf.Timestamp
+	37, // 24: loop.v1.Delivery.ended_at:type_name -> google.protobuf.Timestamp
+	4,  // 25: loop.v1.Sessions.Register:input_type -> loop.v1.RegisterRequest
+	6,  // 26: loop.v1.Sessions.Get:input_type -> loop.v1.GetSessionRequest
+	10, // 27: loop.v1.Sessions.List:input_type -> loop.v1.ListSessionsRequest
+	12, // 28: loop.v1.Sessions.Close:input_type -> loop.v1.CloseRequest
+	14, // 29: loop.v1.Sessions.Pause:input_type -> loop.v1.PauseRequest
+	16, // 30: loop.v1.Sessions.Resume:input_type -> loop.v1.ResumeRequest
+	18, // 31: loop.v1.Sessions.Start:input_type -> loop.v1.StartRequest
+	20, // 32: loop.v1.Sessions.Stop:input_type -> loop.v1.StopRequest
+	22, // 33: loop.v1.Sessions.LinkPullRequest:input_type -> loop.v1.LinkPullRequestRequest
+	24, // 34: loop.v1.Sessions.Send:input_type -> loop.v1.SendRequest
+	30, // 35: loop.v1.Sessions.Comment:input_type -> loop.v1.CommentRequest
+	32, // 36: loop.v1.Sessions.Ask:input_type -> loop.v1.AskRequest
+	34, // 37: loop.v1.Sessions.Transcript:input_type -> loop.v1.TranscriptRequest
+	26, // 38: loop.v1.Sessions.Report:input_type -> loop.v1.ReportRequest
+	28, // 39: loop.v1.Sessions.Wait:input_type -> loop.v1.WaitRequest
+	5,  // 40: loop.v1.Sessions.Register:output_type -> loop.v1.RegisterResponse
+	9,  // 41: loop.v1.Sessions.Get:output_type -> loop.v1.GetSessionResponse
+	11, // 42: loop.v1.Sessions.List:output_type -> loop.v1.ListSessionsResponse
+	13, // 43: loop.v1.Sessions.Close:output_type -> loop.v1.CloseResponse
+	15, // 44: loop.v1.Sessions.Pause:output_type -> loop.v1.PauseResponse
+	17, // 45: loop.v1.Sessions.Resume:output_type -> loop.v1.ResumeResponse
+	19, // 46: loop.v1.Sessions.Start:output_type -> loop.v1.StartResponse
+	21, // 47: loop.v1.Sessions.Stop:output_type -> loop.v1.StopResponse
+	23, // 48: loop.v1.Sessions.LinkPullRequest:output_type -> loop.v1.LinkPullRequestResponse
+	25, // 49: loop.v1.Sessions.Send:output_type -> loop.v1.SendResponse
+	31, // 50: loop.v1.Sessions.Comment:output_type -> loop.v1.CommentResponse
+	33, // 51: loop.v1.Sessions.Ask:output_type -> loop.v1.AskResponse
+	35, // 52: loop.v1.Sessions.Transcript:output_type -> loop.v1.TranscriptResponse
+	27, // 53: loop.v1.Sessions.Report:output_type -> loop.v1.ReportResponse
+	29, // 54: loop.v1.Sessions.Wait:output_type -> loop.v1.WaitResponse
+	40, // [40:55] is the sub-list for method output_type
+	25, // [25:40] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_loop_v1_sessions_proto_init() }
@@ -2856,7 +3100,7 @@ func file_loop_v1_sessions_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loop_v1_sessions_proto_rawDesc), len(file_loop_v1_sessions_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   32,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

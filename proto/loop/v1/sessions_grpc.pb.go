@@ -29,6 +29,8 @@ const (
 	Sessions_Stop_FullMethodName            = "/loop.v1.Sessions/Stop"
 	Sessions_LinkPullRequest_FullMethodName = "/loop.v1.Sessions/LinkPullRequest"
 	Sessions_Send_FullMethodName            = "/loop.v1.Sessions/Send"
+	Sessions_Comment_FullMethodName         = "/loop.v1.Sessions/Comment"
+	Sessions_Ask_FullMethodName             = "/loop.v1.Sessions/Ask"
 	Sessions_Transcript_FullMethodName      = "/loop.v1.Sessions/Transcript"
 	Sessions_Report_FullMethodName          = "/loop.v1.Sessions/Report"
 	Sessions_Wait_FullMethodName            = "/loop.v1.Sessions/Wait"
@@ -61,6 +63,11 @@ type SessionsClient interface {
 	// Send hands the words of the person at this machine to the session of a work item, in its turn among what is queued.
 	// FAILED_PRECONDITION if the session is paused.
 	Send(ctx context.Context, in *SendRequest, opts ...grpc.CallOption) (*SendResponse, error)
+	// Comment posts the words of an agent on a work item, and answers when they are there. The same words within ten minutes are posted
+	// once. FAILED_PRECONDITION says that they may be there and were not posted again; any other refusal, that they are not.
+	Comment(ctx context.Context, in *CommentRequest, opts ...grpc.CallOption) (*CommentResponse, error)
+	// Ask is Comment for a question, and marks the session as waiting until an answer has reached it.
+	Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error)
 	// Transcript streams what went into and came out of the session's runs, the oldest first.
 	Transcript(ctx context.Context, in *TranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TranscriptResponse], error)
 	// Report tells what a hook of a harness saw.
@@ -178,6 +185,26 @@ func (c *sessionsClient) Send(ctx context.Context, in *SendRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *sessionsClient) Comment(ctx context.Context, in *CommentRequest, opts ...grpc.CallOption) (*CommentResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CommentResponse)
+	err := c.cc.Invoke(ctx, Sessions_Comment_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sessionsClient) Ask(ctx context.Context, in *AskRequest, opts ...grpc.CallOption) (*AskResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AskResponse)
+	err := c.cc.Invoke(ctx, Sessions_Ask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *sessionsClient) Transcript(ctx context.Context, in *TranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TranscriptResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Sessions_ServiceDesc.Streams[0], Sessions_Transcript_FullMethodName, cOpts...)
@@ -244,6 +271,11 @@ type SessionsServer interface {
 	// Send hands the words of the person at this machine to the session of a work item, in its turn among what is queued.
 	// FAILED_PRECONDITION if the session is paused.
 	Send(context.Context, *SendRequest) (*SendResponse, error)
+	// Comment posts the words of an agent on a work item, and answers when they are there. The same words within ten minutes are posted
+	// once. FAILED_PRECONDITION says that they may be there and were not posted again; any other refusal, that they are not.
+	Comment(context.Context, *CommentRequest) (*CommentResponse, error)
+	// Ask is Comment for a question, and marks the session as waiting until an answer has reached it.
+	Ask(context.Context, *AskRequest) (*AskResponse, error)
 	// Transcript streams what went into and came out of the session's runs, the oldest first.
 	Transcript(*TranscriptRequest, grpc.ServerStreamingServer[TranscriptResponse]) error
 	// Report tells what a hook of a harness saw.
@@ -290,6 +322,12 @@ func (UnimplementedSessionsServer) LinkPullRequest(context.Context, *LinkPullReq
 }
 func (UnimplementedSessionsServer) Send(context.Context, *SendRequest) (*SendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Send not implemented")
+}
+func (UnimplementedSessionsServer) Comment(context.Context, *CommentRequest) (*CommentResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Comment not implemented")
+}
+func (UnimplementedSessionsServer) Ask(context.Context, *AskRequest) (*AskResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Ask not implemented")
 }
 func (UnimplementedSessionsServer) Transcript(*TranscriptRequest, grpc.ServerStreamingServer[TranscriptResponse]) error {
 	return status.Error(codes.Unimplemented, "method Transcript not implemented")
@@ -501,6 +539,42 @@ func _Sessions_Send_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Sessions_Comment_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CommentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionsServer).Comment(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sessions_Comment_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionsServer).Comment(ctx, req.(*CommentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sessions_Ask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AskRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SessionsServer).Ask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sessions_Ask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SessionsServer).Ask(ctx, req.(*AskRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Sessions_Transcript_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(TranscriptRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -594,6 +668,14 @@ var Sessions_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Send",
 			Handler:    _Sessions_Send_Handler,
+		},
+		{
+			MethodName: "Comment",
+			Handler:    _Sessions_Comment_Handler,
+		},
+		{
+			MethodName: "Ask",
+			Handler:    _Sessions_Ask_Handler,
 		},
 		{
 			MethodName: "Report",

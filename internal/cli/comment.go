@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+
+	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
+)
+
+// comment posts an agent's words on its work item.
+type comment struct {
+	Ref  string   `arg:"" help:"The work item: ${ref}."`
+	Text []string `arg:"" help:"The comment, as Markdown; - reads stdin."`
+}
+
+// Help is shown below the flags.
+func (comment) Help() string {
+	return `
+It is posted with the token of loopd and ends with Loop's marker, so that it is not brought back to the agent. The answer is its
+page. The same words within ten minutes are posted once, so a call that failed may be made again.
+
+Examples:
+
+  loopctl comment . 'The form is mended; the database was fine.'
+  loopctl comment acme/shop#15 - < report.md
+`
+}
+
+// Run posts the comment.
+func (s comment) Run(ctx context.Context, c *client, out *printer, who caller) error {
+	item, err := findItem(ctx, s.Ref)
+	if err != nil {
+		return err
+	}
+	words, err := wordsOf(s.Text, who.stdin)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Comment(ctx, &loopv1.CommentRequest{WorkItem: item.Ref(), Text: words})
+	if err != nil {
+		return err
+	}
+	return out.posted(answer.GetUrl())
+}
+
+// ask posts an agent's question, and has its session wait for the answer.
+type ask struct {
+	Ref  string   `arg:"" help:"The work item: ${ref}."`
+	Text []string `arg:"" help:"The question, as Markdown; - reads stdin."`
+}
+
+// Help is shown below the flags.
+func (ask) Help() string {
+	return `
+The question is posted like a comment, and the session is shown as waiting until an answer has reached it: a comment of somebody who
+may steer agents, or loopctl send. The command itself does not wait: end your turn, and the answer begins the next one.
+
+Examples:
+
+  loopctl ask . 'May I drop the column "colour"?'
+  loopctl ask acme/shop#15 - < question.md
+`
+}
+
+// Run posts the question.
+func (s ask) Run(ctx context.Context, c *client, out *printer, who caller) error {
+	item, err := findItem(ctx, s.Ref)
+	if err != nil {
+		return err
+	}
+	words, err := wordsOf(s.Text, who.stdin)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Ask(ctx, &loopv1.AskRequest{WorkItem: item.Ref(), Text: words})
+	if err != nil {
+		return err
+	}
+	return out.posted(answer.GetUrl())
+}
+
+// posted prints the page of what was posted.
+func (p *printer) posted(url string) error {
+	if p.json {
+		return p.printJSON(struct {
+			URL string `json:"url"`
+		}{url}, "  ")
+	}
+	return p.line("%s", url)
+}
