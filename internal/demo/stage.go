@@ -153,6 +153,8 @@ join_seconds = 0
 close_settle_seconds = 1
 dispatch_timeout_seconds = 180
 max_attempts = 1
+[github]
+token_env = "LOOP_NO_TOKEN" # it is never set: the person's own token must not post on a repository of somebody else
 [harness.claude]
 command = %s
 args = %s
