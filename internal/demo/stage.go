@@ -135,6 +135,9 @@ func (s *stage) edit(line, by string) error {
 
 func (s *stage) config() string { return filepath.Join(s.dir, "loop.toml") }
 
+// nowhere is where the demonstration's loopd looks for GitHub: a person's own token, which it would find, must post nothing.
+const nowhere = "http://127.0.0.1:1"
+
 // settings is the configuration. JSON's strings are TOML's too.
 func (s *stage) settings(p harness.Program) []byte {
 	var b bytes.Buffer
@@ -144,6 +147,8 @@ state_dir = %s
 [webhook]
 listen = "127.0.0.1:0"
 secret_file = "secret"
+[github]
+api_url = %s
 [routing]
 authorized_users = ["ana"]
 runner = "headless"
@@ -159,7 +164,7 @@ token_env = "LOOP_NO_TOKEN" # it is never set: the person's own token must not p
 command = %s
 args = %s
 [harness.claude.env]
-`, quoted(s.state), quoted(s.work), quoted(p.Command), quoted(append([]string{}, p.Args...)))
+`, quoted(s.state), quoted(nowhere), quoted(s.work), quoted(p.Command), quoted(append([]string{}, p.Args...)))
 	for name, value := range p.Env {
 		fmt.Fprintf(&b, "%s = %s\n", quoted(name), quoted(value))
 	}

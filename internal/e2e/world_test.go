@@ -98,6 +98,8 @@ state_dir = %q
 log_level = "debug"
 [webhook]
 listen = "127.0.0.1:0"
+[github]
+api_url = "http://127.0.0.1:1"
 [harness.claude]
 command = %q
 [harness.claude.env]
