@@ -56,7 +56,7 @@ func TestEveryBenchmarkRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stdout.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var stderr bytes.Buffer
 	if code := bench.Run(ctx, []string{"--bin", bin}, stdout, &stderr); code != 0 {

@@ -74,7 +74,9 @@ func (f *finder) try(ctx context.Context) (conn net.Conn, again bool) {
 		tried = append(tried, socket+": "+whyNot(err))
 		again = again || errors.Is(err, syscall.ECONNREFUSED) || exists(socket+".lock")
 	}
-	f.note("", tried)
+	if ctx.Err() == nil || !f.tells() { // what a try was cut off with says less than what the last whole one met
+		f.note("", tried)
+	}
 	return nil, again
 }
 
@@ -131,6 +133,13 @@ func (f *finder) note(found string, tried []string) {
 		f.tell("loopd is back")
 	}
 	f.ever, f.away = true, false
+}
+
+// tells says whether there is something to tell of the last try.
+func (f *finder) tells() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.tried) > 0
 }
 
 // gone notes that no daemon was found within the time that a restart takes.

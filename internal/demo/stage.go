@@ -135,9 +135,6 @@ func (s *stage) edit(line, by string) error {
 
 func (s *stage) config() string { return filepath.Join(s.dir, "loop.toml") }
 
-// nowhere is where the demonstration's loopd looks for GitHub: a person's own token, which it would find, must post nothing.
-const nowhere = "http://127.0.0.1:1"
-
 // settings is the configuration. JSON's strings are TOML's too.
 func (s *stage) settings(p harness.Program) []byte {
 	var b bytes.Buffer
@@ -148,7 +145,7 @@ state_dir = %s
 listen = "127.0.0.1:0"
 secret_file = "secret"
 [github]
-api_url = %s
+token_env = "LOOP_NO_TOKEN" # it is never set: the person's own token must not post on a repository of somebody else
 [routing]
 authorized_users = ["ana"]
 runner = "headless"
@@ -158,13 +155,11 @@ join_seconds = 0
 close_settle_seconds = 1
 dispatch_timeout_seconds = 180
 max_attempts = 1
-[github]
-token_env = "LOOP_NO_TOKEN" # it is never set: the person's own token must not post on a repository of somebody else
 [harness.claude]
 command = %s
 args = %s
 [harness.claude.env]
-`, quoted(s.state), quoted(nowhere), quoted(s.work), quoted(p.Command), quoted(append([]string{}, p.Args...)))
+`, quoted(s.state), quoted(s.work), quoted(p.Command), quoted(append([]string{}, p.Args...)))
 	for name, value := range p.Env {
 		fmt.Fprintf(&b, "%s = %s\n", quoted(name), quoted(value))
 	}
