@@ -19,8 +19,12 @@ func (d *Dispatcher) Heard(ctx context.Context, r loop.Report) (loop.HookAnswer,
 		d.Live.Report(r) // for the runs that it shows
 		return loop.HookAnswer{}, nil
 	case r.Launch != "":
-		d.Live.Report(r)
-		if r.Event != loop.HookStart || d.Launched(r.Item) != r.Launch {
+		asks := d.Live.Report(r)
+		current := d.Launched(r.Item) == r.Launch
+		if asks && current {
+			d.tellAsked(ctx, r)
+		}
+		if r.Event != loop.HookStart || !current {
 			return loop.HookAnswer{}, nil
 		}
 		return loop.HookAnswer{}, d.moved(ctx, r)
@@ -215,7 +219,9 @@ func (d *Dispatcher) goesOn(ctx context.Context, r loop.Report) (loop.HookAnswer
 		start := r
 		start.Event = loop.HookStart
 		answer, err := d.joined(ctx, start)
-		d.Live.Report(r)
+		if d.Live.Report(r) && err == nil {
+			d.tellAsked(ctx, r)
+		}
 		return answer, err
 	case !s.Open() && known && w == s.WorkItem && r.Event == loop.HookPrompt:
 		gone := r
@@ -225,7 +231,9 @@ func (d *Dispatcher) goesOn(ctx context.Context, r loop.Report) (loop.HookAnswer
 	case !s.Open() || s.Harness != r.Harness || s.HarnessSessionID != r.SessionID:
 		return loop.HookAnswer{}, nil
 	}
-	d.Live.Report(r)
+	if d.Live.Report(r) {
+		d.tellAsked(ctx, r)
+	}
 	d.overtake(s)
 	if r.Event != loop.HookPrompt {
 		return loop.HookAnswer{}, nil

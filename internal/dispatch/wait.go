@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -84,5 +85,20 @@ func (d *Dispatcher) tellWaiting(ctx context.Context, s loop.Session, id loop.De
 	d.Log.Log(ctx, loop.LogEvent{
 		Type: loop.LogSessionWaiting, Item: s.WorkItem, Delivery: id, Message: fmt.Sprintf("events of %s wait: %s", s.WorkItem, detail),
 		Fields: map[string]string{"reason": reason, "harness": s.Harness},
+	})
+}
+
+// tellAsked tells that an agent asks a person for something in a live conversation, whether or not anything is queued for it.
+func (d *Dispatcher) tellAsked(ctx context.Context, r loop.Report) {
+	what, where := cmp.Or(r.Detail, "an answer"), "in your terminal"
+	switch {
+	case r.Launch != "":
+		where = "in its terminal (loopctl attach " + r.Item.Ref() + " --write)"
+	case r.Where != "":
+		where += " (" + r.Where + ")"
+	}
+	d.Log.Log(ctx, loop.LogEvent{
+		Type: loop.LogSessionWaiting, Item: r.Item, Message: fmt.Sprintf("%s on %s waits for a person %s: %s", r.Harness, r.Item, where, what),
+		Fields: map[string]string{"reason": loop.WaitDialog, "harness": r.Harness},
 	})
 }

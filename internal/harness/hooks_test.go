@@ -71,7 +71,7 @@ func TestReadHook(t *testing.T) {
 		{
 			"permission told of", "", "",
 			`"hook_event_name":"Notification","notification_type":"permission_prompt","message":"Claude needs\nyour permission"`,
-			told(loop.HookWaiting, detail("Claude needs your permission")),
+			told(loop.HookWaiting, source("permission_prompt"), detail("Claude needs your permission")),
 		},
 		{"idle", "", "", `"hook_event_name":"Notification","notification_type":"idle_prompt","message":"Claude waits"`, nothing},
 		{"another event", "", "", `"hook_event_name":"PreToolUse","tool_name":"Bash"`, nothing},

@@ -44,6 +44,7 @@ func (told hookTold) fill(r *loop.Report) {
 	case loop.HookEnd:
 		r.Source = hookLine(told.Reason, maxHookWord)
 	case loop.HookWaiting:
+		r.Source = hookLine(told.NotificationType, maxHookWord)
 		r.Detail = hookLine(told.Message, maxHookLine)
 		if told.ToolName != "" {
 			r.Detail = "permission to use " + hookLine(told.ToolName, maxHookWord)

@@ -30,7 +30,7 @@ type Report struct {
 	Caller    int       // of the process that called loopd, by the kernel's word; 0 unknown
 	Started   uint64    // when that process started, in the kernel's own unit; 0 unknown
 	Where     string    // the terminal that it is in, one line for people; "" unknown
-	Source    string    // of a start: startup, resume, clear, compact, fork; of an end: why
+	Source    string    // of a start: startup, resume, clear, compact, fork; of an end: why; of a wait: which notice of it, "" is the question itself
 	Detail    string    // of a wait: what for, one line
 	Runs      []RunID   // of a prompt: the runs whose token stands in it, in order
 	Cwd       string

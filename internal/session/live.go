@@ -100,23 +100,25 @@ func prove(claimed, caller int) (loop.Process, bool) {
 // Report takes in what a hook told. The program that came first is present until it is gone; another one that has the same
 // conversation open follows it. A start in a pane of ours takes the place of the pane's earlier launches. What a headless run of ours
 // tells changes nothing but for the runs that it shows; neither does a program outside of our panes whose process is not proven,
-// since nobody could say later whether it lives.
-func (l *Live) Report(r loop.Report) {
+// since nobody could say later whether it lives. It returns whether the program now asks a person for something that it did not ask
+// before.
+func (l *Live) Report(r loop.Report) (asks bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.show(r.Runs)
 	if r.Item.IsZero() {
-		return
+		return false
 	}
 	pl := l.at(r.Item)
 	if r.Run == "" {
-		l.hear(pl, r)
+		asks = l.hear(pl, r)
 	}
 	l.changed(pl)
+	return asks
 }
 
-// hear changes the program that a report is about.
-func (l *Live) hear(pl *place, r loop.Report) {
+// hear changes the program that a report is about, and returns whether that has asked for something new.
+func (l *Live) hear(pl *place, r loop.Report) (asks bool) {
 	from := l.origin(r.Launch, r.PID, r.Caller)
 	i := slices.IndexFunc(pl.programs, from.made)
 	switch {
@@ -124,9 +126,9 @@ func (l *Live) hear(pl *place, r loop.Report) {
 		if leaves(r) {
 			l.remove(pl, from.made)
 		}
-		return
+		return false
 	case i < 0 && from.launch == "" && !from.process.Proven():
-		return
+		return false
 	case i < 0:
 		if from.launch != "" {
 			l.remove(pl, func(p *loop.Presence) bool { return p.Launch != "" && p.Launch != from.launch })
@@ -140,6 +142,7 @@ func (l *Live) hear(pl *place, r loop.Report) {
 	if from.process.PID != 0 && !p.Process.Proven() {
 		p.Process = from.process
 	}
+	asks = r.Event == loop.HookWaiting && (p.Turn != loop.TurnWaiting || r.Source == "")
 	if turn, told := turnAfter(r); told {
 		if p.Turn != turn {
 			p.Turn, p.Since, p.Detail = turn, at(r), ""
@@ -148,6 +151,7 @@ func (l *Live) hear(pl *place, r loop.Report) {
 			p.Detail = cmp.Or(r.Detail, p.Detail)
 		}
 	}
+	return asks
 }
 
 // at says when what is reported was.
