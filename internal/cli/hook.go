@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,8 +70,26 @@ type wake struct{ text string }
 
 func (wake) Error() string { return "the conversation is woken" }
 
-// forHook reports whether the arguments are those of a hook.
-func forHook(args []string) bool { return len(args) > 0 && args[0] == "hook" }
+// forHook reports whether the arguments are those of a hook, or may be: the word after a flag may be its value, and a flag that is
+// wrong or without its value is no reason to speak.
+func forHook(args []string) bool {
+	mayBeValue := false
+	for _, arg := range args {
+		switch {
+		case arg == "hook":
+			return true
+		case strings.HasPrefix(arg, "--"):
+			mayBeValue = !strings.Contains(arg, "=")
+		case strings.HasPrefix(arg, "-"):
+			mayBeValue = len(arg) == len("-o")
+		case mayBeValue:
+			mayBeValue = false
+		default:
+			return false
+		}
+	}
+	return false
+}
 
 // hookMain carries out the call of a hook. Whatever goes wrong is silent: an exit code or a word of ours would be taken for a
 // verdict on what the agent is doing. Nor is anything waited for longer than a hook may take, not even a disk; but for something

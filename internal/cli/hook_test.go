@@ -78,6 +78,11 @@ func TestHookIsSilent(t *testing.T) {
 		{"another harness", up.inPane(), strings.NewReader(hookInput), "hook vim"},
 		{"another event", up.inPane(), strings.NewReader(hookInput), "hook claude nonsense"},
 		{"wrong usage", up.inPane(), strings.NewReader(hookInput), "hook --nonsense"},
+		{"wrong usage before it", up.inPane(), strings.NewReader(hookInput), "--bogus hook claude"},
+		{"a wrong format", up.inPane(), strings.NewReader(hookInput), "-o yaml hook claude"},
+		{"a flag without its value", up.inPane(), strings.NewReader(hookInput), "--socket hook claude"},
+		{"a socket that is not there", up.inPane(), strings.NewReader(hookInput), "-ojson --socket /nonexistent hook claude"},
+		{"a configuration that is not there", up.inPane("LOOP_SOCKET="), strings.NewReader(hookInput), "--config=/nonexistent hook claude"},
 		{"no configuration", up.inPane("LOOP_SOCKET=", "LOOP_CONFIG=/nonexistent"), strings.NewReader(hookInput), "hook claude"},
 		{"a disk that hangs", up.env(), strings.NewReader(`{"session_id":"1","cwd":"` + hangingFolder(t) + `","hook_event_name":"Stop"}`), "hook claude"},
 		{"a wait of nobody", up.env(), strings.NewReader(hookInput), "hook claude wait"},
@@ -94,6 +99,17 @@ func TestHookIsSilent(t *testing.T) {
 				t.Errorf("the hook left %+v, want nothing", got)
 			}
 		})
+	}
+}
+
+// TestOthersAreNoHooks holds that the word alone makes no command silent.
+func TestOthersAreNoHooks(t *testing.T) {
+	t.Parallel()
+	down := &fake{socket: filepath.Join(shortDir(t), "loopd.sock")}
+	for _, args := range []string{"send acme/shop#15 hook", "-ojson logs hook", "-o json logs hook", "--timeout=1s send hook hook", "--timeout 1s send hook hook"} {
+		if r := loopctl(t.Context(), down.env(), "", strings.Fields(args)...); r.Code == 0 || r.Stderr == "" {
+			t.Errorf("loopctl %s: %+v, want a complaint", args, r)
+		}
 	}
 }
 
