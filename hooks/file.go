@@ -13,10 +13,7 @@ import (
 	"github.com/loop-daemon/loop/internal/sys/atomicfile"
 )
 
-const (
-	backupSuffix = ".before-loop"
-	maxSettings  = 16 << 20 // bytes of a file that is looked at
-)
+const maxSettings = 16 << 20 // bytes of a file that is looked at
 
 // Change says what became of a file of settings.
 type Change struct {
@@ -48,16 +45,17 @@ func (f Fragment) Install(name string) (Change, error) {
 	if err := s.writable(); err != nil {
 		return Change{}, err
 	}
-	if err := s.put(s.name+backupSuffix, s.text); err != nil {
+	backup, err := s.backup()
+	if err != nil {
 		return Change{}, err
 	}
 	c, err := s.write(text)
-	c.Backup = s.name + backupSuffix
+	c.Backup = backup
 	return c, err
 }
 
-// Uninstall takes Loop's own entries out of a file of settings. One that was Loop's altogether goes, and so does a backup that
-// is then no more than a copy. Errors are those of Install.
+// Uninstall takes Loop's own entries out of a file of settings. One that was Loop's altogether goes, and so do the backups that
+// are then no more than a copy. Errors are those of Install.
 func Uninstall(name string) (Change, error) {
 	s, err := open(name)
 	if err != nil || s.absent {
@@ -83,19 +81,7 @@ func Uninstall(name string) (Change, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, s.dropBackup(text)
-}
-
-// dropBackup removes a backup that holds no more than the file itself does now.
-func (s settings) dropBackup(text []byte) error {
-	backup, err := os.ReadFile(s.name + backupSuffix)
-	if err != nil {
-		return nil //nolint:nilerr // there is none, or none that can be told to be ours
-	}
-	if rest, _, err := strip(backup); err != nil || !bytes.Equal(rest, text) {
-		return nil //nolint:nilerr // it may be wanted
-	}
-	return os.Remove(s.name + backupSuffix)
+	return c, s.dropBackups(text)
 }
 
 // State says what of Loop is in a file of settings.

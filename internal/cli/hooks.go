@@ -25,16 +25,30 @@ type hookSettings struct {
 
 // hookPlace is a harness and one of the files that it looks for hooks in.
 type hookPlace struct {
-	Harness string `arg:"" enum:"claude,codex,cursor" help:"The harness: claude, codex or cursor."`
-	User    bool   `xor:"place" help:"In your own settings, for all that you do (the default)."`
-	Project string `xor:"place" placeholder:"DIR" help:"In the settings of the project in this folder."`
+	Harness string  `arg:"" enum:"claude,codex,cursor" help:"The harness: claude, codex or cursor."`
+	User    bool    `xor:"place" help:"In your own settings, for all that you do (the default)."`
+	Project *string `xor:"place" placeholder:"DIR" help:"In the settings of the project in this folder."`
 }
 
 func (p hookPlace) file(who caller) (string, error) {
-	if p.Project != "" {
-		return hooks.Project(p.Harness, p.Project)
+	if p.Project == nil {
+		return hooks.User(p.Harness, who.getenv)
 	}
-	return hooks.User(p.Harness, who.getenv)
+	dir := *p.Project
+	if dir == "" {
+		return "", fmt.Errorf("--project names no folder: the variable that it comes from may not be set: %w", loop.ErrInvalid)
+	}
+	if rest, ok := strings.CutPrefix(dir, "~/"); ok { // after an equals sign a shell leaves it so
+		dir = filepath.Join(who.getenv("HOME"), rest)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("look for the project: %w", err)
+	case !info.IsDir():
+		return "", fmt.Errorf("the project %s is no folder: %w", dir, loop.ErrInvalid)
+	}
+	return hooks.Project(p.Harness, dir)
 }
 
 type installHooks struct {
@@ -128,7 +142,7 @@ func say(out *printer, lines []string) error {
 
 // warnOfUsers tells when hooks of a project are in the user's settings too.
 func (p hookPlace) warnOfUsers(f hooks.Fragment, installed string, out *printer, who caller) {
-	if p.Project == "" {
+	if p.Project == nil {
 		return
 	}
 	file, err := hooks.User(p.Harness, who.getenv)

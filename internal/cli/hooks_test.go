@@ -84,7 +84,8 @@ func TestHooksOfAProject(t *testing.T) {
 	p := newPerson(t, "")
 	p.says("hooks install codex", result{Stdout: "Made ~/.codex/hooks.json with Loop's hooks.\n" +
 		"Next, run codex, enter /hooks and trust them: Codex says nothing of hooks that it does not trust, and skips them.\n"})
-	p.says("hooks install codex --close-on-end -o json --project "+p.file("shop"), result{
+	must(t, os.Mkdir(p.file("shop"), 0o700))
+	p.says("hooks install codex --close-on-end -o json --project=~/shop", result{
 		Stdout: `{
   "harness": "codex",
   "file": "~/shop/.codex/hooks.json",
@@ -100,6 +101,27 @@ func TestHooksOfAProject(t *testing.T) {
 		Stderr: "loopctl: warning: Loop's hooks are in ~/.codex/hooks.json too, and would be called twice: uninstall one of them\n",
 	})
 	p.says("hooks uninstall codex --project "+p.file("shop"), result{Stdout: "Removed ~/shop/.codex/hooks.json, which held Loop's hooks alone.\n"})
+}
+
+func TestHooksOfNoProject(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, "")
+	write(t, p.file("file"), "")
+	for _, tt := range []struct {
+		project string
+		want    result
+	}{
+		{"", result{Code: 2, Stderr: "loopctl: --project names no folder: the variable that it comes from may not be set\n"}},
+		{p.file("shpo"), result{Code: 1, Stderr: "loopctl: look for the project: stat ~/shpo: no such file or directory\n"}},
+		{p.file("file"), result{Code: 2, Stderr: "loopctl: the project ~/file is no folder\n"}},
+	} {
+		p.says("hooks install codex --project="+tt.project, tt.want)
+	}
+	for _, name := range []string{"shpo", ".codex"} {
+		if _, err := os.Stat(p.file(name)); err == nil {
+			t.Errorf("%s was made", name)
+		}
+	}
 }
 
 func TestHooksAreShown(t *testing.T) {
