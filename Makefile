@@ -51,17 +51,17 @@ install: need-go ## put loopd and loopctl where Go puts programs: $(go env GOPAT
 ##
 
 test: need-go need-cc ## run every test with the race detector, in shuffled order
-	$(GO) test -race -shuffle=on -timeout 15m ./...
+	$(GO) test -race -shuffle=on -timeout 30m ./...
 
 e2e: need-go need-cc ## run only the whole-program tests, each time anew
-	$(GO) test -race -shuffle=on -count=1 -timeout 15m ./internal/e2e/...
+	$(GO) test -race -shuffle=on -count=1 -timeout 30m ./internal/e2e/...
 
 e2e-claude: $(CLAUDE) need-go need-cc ## run the tests with the real Claude Code, from npm, and a model API of our own
 	LOOP_CLAUDE=$(CLAUDE) $(GO) test -race -shuffle=on -count=1 -timeout 30m -p 1 -parallel 2 -run '^TestReal' \
 		$$(grep -rl --include='*_test.go' '^func TestReal' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 e2e-codex: $(CODEX) need-go need-cc ## run the tests with the real Codex, from npm, and a model API of our own
-	LOOP_CODEX=$(CODEX) $(GO) test -race -count=1 -timeout 15m -p 1 -parallel 2 -run '^TestRealCodex' ./internal/harness ./internal/e2e
+	LOOP_CODEX=$(CODEX) $(GO) test -race -count=1 -timeout 30m -p 1 -parallel 2 -run '^TestRealCodex' ./internal/harness ./internal/e2e
 
 # The four end with this shell, whatever ends it.
 stress: need-go need-cc ## run the tests of terminals ROUNDS (20) times with the race detector, beside four processes that take all time
