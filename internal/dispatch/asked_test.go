@@ -54,3 +54,39 @@ func TestAQuestionInATerminalOfOursIsTold(t *testing.T) {
 		h.asked(1, "loopctl attach github:acme/shop#15 --write): permission to use Bash")
 	}, terminals)
 }
+
+// Of one wait one event tells, however many deliveries it keeps back; of a question that a hook told of, the hook's alone.
+func TestAWaitIsToldOnce(t *testing.T) {
+	t.Parallel()
+	for _, wait := range []string{loop.WaitElsewhere, loop.WaitDialog} {
+		t.Run(wait, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, h *house) {
+				wants := func(n int) {
+					t.Helper()
+					if told := h.logged(loop.LogSessionWaiting); len(told) != n {
+						t.Fatalf("%d waits are told, want %d: %+v", len(told), n, told)
+					}
+				}
+				p := h.program(21, "s-1")
+				p.tells(loop.HookStart, source("startup"))
+				ready := h.waits(shop15, wait)
+				h.comment(15, "one")
+				h.comment(15, "two")
+				wants(1)
+				ready()
+				h.only().done()
+				ready = h.waits(shop15, wait)
+				h.comment(15, "three")
+				wants(2)
+				ready()
+				h.only().done()
+				p.tells(loop.HookWaiting, asking("permission to use Bash"))
+				wants(3)
+				h.waits(shop15, wait)
+				h.comment(15, "four")
+				wants(3)
+			})
+		})
+	}
+}

@@ -27,13 +27,22 @@ func (d *Dispatcher) ready(ctx context.Context, l *lane) bool {
 	}
 	d.mu.Lock()
 	jobs, _ := l.due(time.Now())
+	begins := len(waitingElse(l.jobs, r.Wait)) == len(l.jobs)
 	d.mu.Unlock()
 	if news := waitingElse(jobs, r.Wait); len(news) > 0 {
 		d.markWaiting(ctx, news, r.Wait)
-		d.tellWaiting(ctx, s, news[0].id, r.Wait, r.Detail)
+		if begins && !d.asked(s, r.Wait) {
+			d.tellWaiting(ctx, s, news[0].id, r.Wait, r.Detail)
+		}
 	}
 	sleep(ctx, r.Again, l.wake, r.Changed)
 	return false
+}
+
+// asked reports whether a wait is for an answer that a hook has told of already.
+func (d *Dispatcher) asked(s loop.Session, wait string) bool {
+	here, _ := d.Live.Presence(s.WorkItem)
+	return here.Turn == loop.TurnWaiting && (wait == loop.WaitDialog || wait == loop.WaitElsewhere)
 }
 
 // hosted returns the session that the next run of a lane is for, as far as it is known beforehand.
