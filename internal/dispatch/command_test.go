@@ -39,6 +39,35 @@ func TestStopHoldsUntilStart(t *testing.T) {
 	})
 }
 
+// Who opens a conversation on a stopped item gets its events there, and lifts nothing by that.
+func TestAnOpenedConversationLiftsNoStop(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		_, err := h.d.Stop(t.Context(), shop15)
+		h.must(err)
+		p := h.program(21, "s-1")
+		p.tells(loop.HookStart, source("startup"))
+		there := h.comment(15, "while they are there")
+		h.only().done()
+		h.is(there, loop.StateDone, "")
+		p.tells(loop.HookEnd)
+		h.is(h.comment(15, "when they have left"), loop.StateDropped, loop.DropStopped)
+		h.idle()
+		_, sent, err := h.d.Send(t.Context(), dispatch.Message{Item: shop15, Text: "by their own word"})
+		h.must(err)
+		h.told(h.only(), "by their own word")
+		h.only().done()
+		h.is(sent, loop.StateDone, "")
+		started, err := h.d.Start(t.Context(), dispatch.Message{Item: shop15})
+		h.must(err)
+		if want := (dispatch.StartResult{Lifted: true, Works: true}); started != want {
+			t.Errorf("Start = %+v, want %+v", started, want)
+		}
+		h.comment(15, "after the start")
+		h.told(h.only(), "after the start")
+	})
+}
+
 func TestStartByHand(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {

@@ -90,8 +90,13 @@ func closedToEvents(s loop.Session) string {
 }
 
 // events reads the events of a trip from the inbox. What cannot be read any more, or whose actor is no longer listed, is
-// dropped from the trip with its reason.
+// dropped from the trip with its reason, and so is what nobody is there for while the item is stopped.
 func (d *Dispatcher) events(ctx context.Context, t *trip) ([]loop.Event, *obstacle) {
+	barred, err := d.barred(ctx, t.item)
+	if err != nil {
+		d.trouble(ctx, "cannot read whether an item is stopped", err)
+		return nil, &obstacle{}
+	}
 	var keep []*job
 	var events []loop.Event
 	drops := map[string][]*job{}
@@ -103,6 +108,8 @@ func (d *Dispatcher) events(ctx context.Context, t *trip) ([]loop.Event, *obstac
 		case err != nil:
 			d.trouble(ctx, "cannot read a delivery", err)
 			return nil, &obstacle{}
+		case barred && ev.Source != loop.SourceCommand:
+			drops[loop.DropStopped] = append(drops[loop.DropStopped], j)
 		case !d.mayAsk(ev):
 			drops[loop.DropUnauthorized] = append(drops[loop.DropUnauthorized], j)
 		default:
@@ -123,6 +130,16 @@ func (d *Dispatcher) events(ctx context.Context, t *trip) ([]loop.Event, *obstac
 		return nil, &obstacle{}
 	}
 	return events, nil
+}
+
+// barred reports whether nothing may be started for an item but by a person's own word: it was stopped, and its conversation is live
+// nowhere.
+func (d *Dispatcher) barred(ctx context.Context, w loop.WorkItem) (bool, error) {
+	if _, live := d.Live.Presence(w); live {
+		return false, nil
+	}
+	known, err := d.Items.Get(ctx, w)
+	return !known.StoppedAt.IsZero(), err
 }
 
 // event reads one delivery of the inbox and decodes it.
