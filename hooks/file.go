@@ -89,6 +89,7 @@ type State struct {
 	File    string   // where it really is, with links followed
 	Right   bool     // just what Install would put there
 	Loopctl []string // the loopctl that its hooks call, each once; none where nothing is installed
+	Off     string   // the key in it by which Claude Code runs none of its hooks; "" where they run
 }
 
 // Look says what of Loop is in a file of settings. The error is ErrConflict for one that does not parse.
@@ -106,7 +107,20 @@ func (f Fragment) Look(name string) (State, error) {
 		return State{}, err
 	}
 	there, wanted := find(s.text, root), find(f.text, ours)
-	return State{s.name, slices.Equal(there.entries, wanted.entries), there.loopctl}, nil
+	return State{s.name, slices.Equal(there.entries, wanted.entries), there.loopctl, f.off(s.text, root)}, nil
+}
+
+// off returns the key of Claude Code's that is true at the top of a text and keeps hooks such as ours from running.
+func (f Fragment) off(text []byte, root *node) string {
+	if f.harness != "claude" || root == nil {
+		return ""
+	}
+	for _, it := range root.items {
+		if (it.name == "disableAllHooks" || it.name == "allowManagedHooksOnly") && string(text[it.value.start:it.value.end]) == "true" {
+			return it.name
+		}
+	}
+	return ""
 }
 
 // settings is a file that belongs to another program.

@@ -115,6 +115,23 @@ func TestUninstallLeavesWhatWasThere(t *testing.T) {
 	}
 }
 
+func TestHooksThatAreOffAreSeen(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ harness, text, want string }{
+		{"claude", `{"disableAllHooks": true}`, "disableAllHooks"},
+		{"claude", `{"a": 1, "allowManagedHooksOnly":true}`, "allowManagedHooksOnly"},
+		{"claude", `{"disableAllHooks": false, "x": {"disableAllHooks": true}}`, ""},
+		{"claude", "", ""},
+		{"codex", `{"disableAllHooks": true}`, ""},
+	} {
+		name := filepath.Join(t.TempDir(), "settings.json")
+		write(t, name, tt.text, 0o600)
+		if state, err := fragment(t, tt.harness, bin, false).Look(name); state.Off != tt.want || err != nil {
+			t.Errorf("%s: %s is off by %q, %v; want %q", tt.harness, tt.text, state.Off, err, tt.want)
+		}
+	}
+}
+
 // TestRefusedFilesStay holds that a file that cannot be understood is told of, with where, and left alone.
 func TestRefusedFilesStay(t *testing.T) {
 	t.Parallel()
@@ -129,7 +146,7 @@ func TestRefusedFilesStay(t *testing.T) {
 		{"a list", "claude", "\n[]\n", "line 2: the file is a list, and must be an object"},
 		{"a text", "claude", `"{}"`, "line 1: the file is neither a list nor an object, and must be an object"},
 		{"hooks that are a list", "claude", "{\n\"hooks\": []}", `line 2: "hooks" is a list, and must be an object`},
-		{"hooks that are null", "claude", `{"hooks": null}`, `line 1: "hooks" is neither`},
+		{"hooks that are null", "claude", `{"hooks": null}`, `line 1: "hooks" is null, and must be an object`},
 		{"an event that is an object", "claude", "{\"hooks\": {\n\n\"Stop\": {}}}", `line 3: "hooks", "Stop" is an object, and must be a list`},
 		{"hooks twice", "claude", `{"hooks": {}, "hooks": {}}`, `"hooks" is in it twice`},
 		{"an event twice", "claude", `{"hooks": {"Stop": [], "Stop": []}}`, `"Stop" is in it twice`},

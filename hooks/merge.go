@@ -115,6 +115,9 @@ func (m *merger) versions(root, ours *node) error {
 
 func (m *merger) wrong(n *node, what string, want byte) error {
 	kinds := map[byte]string{'{': "an object", '[': "a list", 0: "neither a list nor an object"}
+	if string(m.text[n.start:n.end]) == "null" {
+		kinds[0] = "null"
+	}
 	return fmt.Errorf("line %d: %s is %s, and must be %s", lineOf(m.text, n.start), what, kinds[n.kind], kinds[want])
 }
 

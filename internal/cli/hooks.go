@@ -105,6 +105,9 @@ func (i installHooks) Run(ctx context.Context, out *printer, who caller) error {
 	if err != nil {
 		return fmt.Errorf("install the hooks: %w", err)
 	}
+	if state, err := fragment.Look(c.File); err == nil {
+		warnOfOff(state, out)
+	}
 	i.warnOfUsers(fragment, c.File, out, who)
 	next := afterInstall[i.Harness]
 	if out.json {
@@ -140,7 +143,14 @@ func say(out *printer, lines []string) error {
 	return nil
 }
 
-// warnOfUsers tells when hooks of a project are in the user's settings too.
+// warnOfOff tells when settings keep hooks from running.
+func warnOfOff(s hooks.State, out *printer) {
+	if s.Off != "" {
+		out.warn(fmt.Sprintf("%s has %q: true, so none of these hooks will run until that is removed", s.File, s.Off))
+	}
+}
+
+// warnOfUsers tells when hooks of a project are in the user's settings too, or are kept from running there.
 func (p hookPlace) warnOfUsers(f hooks.Fragment, installed string, out *printer, who caller) {
 	if p.Project == nil {
 		return
@@ -149,7 +159,12 @@ func (p hookPlace) warnOfUsers(f hooks.Fragment, installed string, out *printer,
 	if err != nil {
 		return
 	}
-	if state, err := f.Look(file); err == nil && len(state.Loopctl) > 0 && state.File != installed {
+	state, err := f.Look(file)
+	if err != nil || state.File == installed {
+		return
+	}
+	warnOfOff(state, out)
+	if len(state.Loopctl) > 0 {
 		out.warn("Loop's hooks are in " + state.File + " too, and would be called twice: uninstall one of them")
 	}
 }
@@ -294,6 +309,7 @@ func (s showHooks) Run(out *printer, who caller) error {
 		shape.Fragment = fragment.Text()
 		if !closes {
 			shape.Loopctl = append(shape.Loopctl, who.look(state.Loopctl)...)
+			warnOfOff(state, out)
 		}
 	}
 	return out.print(shape, shape.table)

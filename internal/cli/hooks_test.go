@@ -103,6 +103,21 @@ func TestHooksOfAProject(t *testing.T) {
 	p.says("hooks uninstall codex --project "+p.file("shop"), result{Stdout: "Removed ~/shop/.codex/hooks.json, which held Loop's hooks alone.\n"})
 }
 
+func TestHooksThatAreOffAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, "2.1.332 (Claude Code)")
+	for _, dir := range []string{".claude", "shop"} {
+		must(t, os.Mkdir(p.file(dir), 0o700))
+	}
+	write(t, p.file(".claude/settings.json"), `{"disableAllHooks": true}`)
+	want := "loopctl: warning: " + p.file(".claude/settings.json") + " has \"disableAllHooks\": true, so none of these hooks will run until that is removed\n"
+	for _, args := range []string{"hooks install claude --project=~/shop", "hooks show claude", "hooks install claude"} {
+		if r := p.loopctl(args); r.Code != 0 || r.Stderr != want {
+			t.Errorf("loopctl %s: %+v, want the warning %q", args, r, want)
+		}
+	}
+}
+
 func TestHooksOfNoProject(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "")
