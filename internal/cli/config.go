@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/loop-daemon/loop/internal/config"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
 // configs is the noun.
@@ -45,6 +46,7 @@ func (checkConfig) Run(out *printer, flags globals, who caller) error {
 	loaded, loadErr := config.Load(place, who.getenv)
 	if loadErr == nil {
 		loaded.Warnings = append(loaded.Warnings, secretWarnings(loaded.Config, who)...)
+		loaded.Warnings = append(loaded.Warnings, notifyWarnings(loaded.Config, who)...)
 	}
 	if out.json {
 		return errors.Join(reportCheck(out, place, loaded.Warnings, loadErr), loadErr)
@@ -67,6 +69,17 @@ func secretWarnings(cfg config.Config, who caller) []config.Warning {
 	_, err := config.Secrets(cfg, who.getenv, os.ReadFile)
 	if missing, ok := errors.AsType[*config.Error](err); ok {
 		return []config.Warning{{Key: missing.Key, Msg: "a loopd that is started here would refuse to start: " + missing.Msg}}
+	}
+	return nil
+}
+
+// notifyWarnings tells of a program that notifies and is not to be found from here.
+func notifyWarnings(cfg config.Config, who caller) []config.Warning {
+	if len(cfg.Notify.Command) == 0 {
+		return nil
+	}
+	if _, err := proc.LookPath(cfg.Notify.Command[0], []string{"PATH=" + who.getenv("PATH")}); err != nil {
+		return []config.Warning{{Key: "notify.command", Msg: "nobody would be told of anything: " + err.Error()}}
 	}
 	return nil
 }

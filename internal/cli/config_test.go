@@ -20,6 +20,8 @@ func TestConfig(t *testing.T) {
 	const secret = "loopctl: warning: webhook.secret_env: a loopd that is started here would refuse to start: no webhook secret in $ELSEWHERE"
 	secretless := filepath.Join(dir, "secretless.toml")
 	write(t, secretless, "[routing]\nauthorized_users = [\"octocat\"]\n[webhook]\nsecret_env = \"ELSEWHERE\"\n")
+	dumb := filepath.Join(dir, "dumb.toml")
+	write(t, dumb, "[routing]\nauthorized_users = [\"octocat\"]\n[notify]\ncommand = [\"/nonexistent/tell\"]\n")
 	none := filepath.Join(dir, "loop", "loop.toml")
 	const nobody = "loopctl: warning: routing.authorized_users: "
 
@@ -31,6 +33,7 @@ func TestConfig(t *testing.T) {
 		{"check --config " + right, 0, right + " is right\n", ""},
 		{"check --config " + doubtful, 0, doubtful + " is right\n", nobody},
 		{"check --config " + secretless, 0, secretless + " is right\n", secret},
+		{"check --config " + dumb, 0, dumb + " is right\n", "loopctl: warning: notify.command: nobody would be told of anything: "},
 		{"check --config " + wrong, 2, "", "loopctl: " + wrong + ":2:1: routing.max_atempts: "},
 		{"check --config " + none, 2, "", "loopctl: " + none + ": there is no such file"},
 		{"check", 0, "there is no " + none + ": the defaults hold\n", nobody},

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -62,7 +63,7 @@ func Run(ctx context.Context, o Options) error {
 		if len(set.Command) == 0 || !slices.Contains(set.On, ev.Type) || !needsPerson(ev) {
 			continue
 		}
-		if err := call(ctx, set.Command, ev); err != nil && ctx.Err() == nil {
+		if err := call(ctx, patience, set.Command, ev); err != nil && ctx.Err() == nil {
 			o.Logger.Warn("the program that notifies did not succeed", "type", ev.Type, "err", err)
 			o.Log(ctx, loop.LogEvent{
 				Type: loop.LogNotifyFailed, Item: ev.Item, Message: fmt.Sprintf("nobody was told of %s: %v", ev.Type, err),
@@ -93,13 +94,16 @@ func needsPerson(ev loop.LogEvent) bool {
 	}
 }
 
-func call(ctx context.Context, argv []string, ev loop.LogEvent) error {
+func call(ctx context.Context, within time.Duration, argv []string, ev loop.LogEvent) error {
 	text, err := json.Marshal(told{ev.Seq, ev.At, ev.Type, ev.Item.Ref(), ev.Delivery, ev.Run, ev.Message, ev.Fields})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	_, err = proc.Run(ctx, proc.Cmd{Path: argv[0], Args: argv[1:], Stdin: bytes.NewReader(append(text, '\n'))})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s had %s and was ended: %w", argv[0], within, err)
+	}
 	return err
 }

@@ -93,6 +93,14 @@ func TestAFailureIsOneEvent(t *testing.T) {
 	}
 }
 
+func TestAHungProgramIsSaidToBeEnded(t *testing.T) {
+	t.Parallel()
+	err := notify.Call(t.Context(), 20*time.Millisecond, []string{"sleep", "600"}, loop.LogEvent{Type: loop.LogRunHeld})
+	if err == nil || !strings.Contains(err.Error(), "sleep had 20ms and was ended") {
+		t.Errorf("a program that hangs: %v", err)
+	}
+}
+
 func TestALogThatCannotBeReadIsToldOf(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
