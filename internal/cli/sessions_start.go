@@ -103,7 +103,8 @@ func (s stopSession) Run(ctx context.Context, c *client, out *printer) error {
 			said += ", its harness was ended"
 		}
 	}
-	return out.line("stopped %s: %s; nothing is started for it until loopctl sessions start", item, said)
+	return out.line("stopped %s: %s; nothing is started for it until loopctl sessions start, "+
+		"which needs a routing.spawn_on_unmatched other than \"never\"", item, said)
 }
 
 func maybeSession(s *loopv1.Session) *sessionShape {

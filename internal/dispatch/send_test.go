@@ -74,7 +74,7 @@ func TestAMessageThatCannotArriveIsRefused(t *testing.T) {
 			{"no session", func() {}, "x", loop.ErrNotFound, "no session works on github:acme/shop#15"},
 			{"nothing", func() { h.register(shop15) }, " \n", loop.ErrInvalid, "nothing to say"},
 			{"paused", func() { _, err := h.d.Pause(t.Context(), shop15); h.must(err) }, "x", loop.ErrConflict, "is paused (by a person)"},
-			{"closed", func() { h.arrive("issues", closed(15, time.Now())) }, "x", loop.ErrNotFound, "is closed (issue-closed)"},
+			{"closed", func() { h.arrive("issues", closed(15, time.Now())) }, "x", loop.ErrNotFound, "is closed (issue-closed); loopctl sessions start"},
 		} {
 			step.do()
 			err := say(step.text)

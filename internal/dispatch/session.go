@@ -198,7 +198,8 @@ func (d *Dispatcher) openSession(w loop.WorkItem) (loop.Session, error) {
 	case !ok:
 		return s, fmt.Errorf("no session works on %s: %w", w, loop.ErrNotFound)
 	case !s.Open():
-		return s, fmt.Errorf("the session of %s is closed (%s): %w", w, s.CloseReason, loop.ErrNotFound)
+		return s, fmt.Errorf("the session of %[1]s is closed (%[2]s); loopctl sessions start %[1]s begins another, or register one of your own: %[3]w",
+			w, s.CloseReason, loop.ErrNotFound)
 	}
 	return s, nil
 }
