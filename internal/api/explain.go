@@ -120,7 +120,7 @@ func (a *account) known(ctx context.Context, w loop.WorkItem) error {
 		return err
 	}
 	if !facts.StoppedAt.IsZero() {
-		a.say("Work on %s was stopped by command at %s: nothing is started for it until the start command.", w, clock(facts.StoppedAt))
+		a.say("Work on %s was stopped by command at %s: nothing is started for it until loopctl sessions start %s.", w, clock(facts.StoppedAt), w.Ref())
 	}
 	if facts.ClosedAt.After(facts.ReopenedAt) {
 		a.say("%s was closed at %s.", w, clock(facts.ClosedAt))

@@ -239,6 +239,7 @@ func TestExplainItem(t *testing.T) {
 	for _, part := range []string{
 		"was stopped by command at " + at(0), "was closed at " + at(0), "Pull request github:acme/shop#16 belongs to it",
 		"Delivery b (number 2)", "State: dropped (stopped): work on it was stopped by command",
+		"nothing is started for it until loopctl sessions start github:ACME/shop#15.", "Next: loopctl sessions start github:acme/shop#15 lifts that.",
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("the account lacks %q:\n%s", part, got)

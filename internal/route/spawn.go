@@ -31,12 +31,12 @@ func (r *ruling) refusal() string {
 	switch {
 	case r.ev.Kind.CI() || spawns != SpawnLabeled && spawns != SpawnAlways:
 		return loop.DropUnmatched
+	case slices.ContainsFunc(r.candidates, r.stopped):
+		return loop.DropStopped
 	case spawns == SpawnLabeled && !r.policy.labeled(r.ev):
 		return loop.DropNotLabeled
 	case !asks(r.ev):
 		return loop.DropNotDelivered
-	case slices.ContainsFunc(r.candidates, r.stopped):
-		return loop.DropStopped
 	case slices.ContainsFunc(r.candidates, r.claimed):
 		return loop.DropClaimed
 	case r.ev.Item.State == "closed":

@@ -162,6 +162,8 @@ func TestNothingStartsForAStoppedItem(t *testing.T) {
 	stopped := func(f *route.ItemFacts) { f.Stopped = true }
 	label := event(t, loop.KindIssues, githubtest.Issues("labeled", "octocat", labeledItem, githubtest.Label(autoExecute)))
 	newWorld().know(t, "acme/shop#9", stopped).want(t, label, dropped(loop.DropStopped))
+	unlabeled := comment(t, githubtest.Item{Number: 9}, "octocat", "still there?")
+	newWorld().know(t, "acme/shop#9", stopped).want(t, unlabeled, dropped(loop.DropStopped))
 	claimed := func(f *route.ItemFacts) { f.Claimed = true }
 	newWorld().know(t, "acme/shop#9", claimed).want(t, label, dropped(loop.DropClaimed))
 
