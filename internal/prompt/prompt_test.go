@@ -238,6 +238,7 @@ func TestSummary(t *testing.T) {
 		{run(), "workflow run failure on acme/shop#9"},
 		{alone, "workflow run failure on acme/shop at 0123456"},
 		{hostile, "comment unknown on unknown#15 by unknown"},
+		{loop.Event{Kind: loop.KindStart, Repo: comment("x").Repo, Item: loop.Item{Number: 15}}, "start on acme/shop#15"},
 		{loop.Event{}, "unknown on unknown by nobody"},
 	}
 	for _, tt := range tests {

@@ -17,6 +17,8 @@ func Summary(e loop.Event) string {
 	switch e.Kind {
 	case loop.KindSend:
 		return "message from " + sender(e)
+	case loop.KindStart: // whose it is, is not told
+		return words("start on", place(e))
 	case loop.KindIssueComment:
 		what = []string{"comment", unless(e.Action, "created"), "on", place(e)}
 	case loop.KindPullRequestComment:
