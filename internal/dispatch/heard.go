@@ -129,12 +129,15 @@ func (d *Dispatcher) registerHere(ctx context.Context, r loop.Report, closed boo
 		return loop.HookAnswer{}, err
 	}
 	d.Live.Report(r)
-	return welcome(r.Item), nil
+	return d.welcome(r.Item), nil
 }
 
 // welcome tells a person and their agent that a conversation gets what happens on an item. What a hook brings is not the user's
 // own word to the agent: that it is to be acted on is said beforehand.
-func welcome(w loop.WorkItem) loop.HookAnswer {
+func (d *Dispatcher) welcome(w loop.WorkItem) loop.HookAnswer {
+	if !d.Settings().DeliverLive {
+		return loop.HookAnswer{Note: "Loop: what happens on " + w.Ref() + " waits until this conversation is left, since hooks.deliver_live is false"}
+	}
 	return loop.HookAnswer{
 		Note: "Loop: what happens on " + w.Ref() + " comes into this conversation",
 		Context: "What happens on " + w.Ref() + " is brought into this conversation by Loop, as a notice that begins with [loop and a number. " +
@@ -203,7 +206,7 @@ func (d *Dispatcher) joinedAnother(ctx context.Context, s loop.Session, r loop.R
 	}
 	d.Live.Report(r)
 	d.Live.Keep(s.WorkItem, r.Harness, r.SessionID)
-	answer := welcome(s.WorkItem)
+	answer := d.welcome(s.WorkItem)
 	if r.Source == "clear" || r.Source == "resume" {
 		answer.Note = ""
 	}

@@ -78,6 +78,18 @@ func says(t *testing.T, a loop.HookAnswer, words string) {
 	}
 }
 
+// TestNothingIsPromisedThatDoesNotCome holds that a conversation which is not woken is not told that it will be.
+func TestNothingIsPromisedThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		a := h.program(21, "s-1").tells(loop.HookStart, source("startup"))
+		says(t, a, "waits until this conversation is left")
+		if a.Context != "" {
+			t.Errorf("the agent is told %q", a.Context)
+		}
+	}, func(s *dispatch.Settings) { s.DeliverLive = false })
+}
+
 func TestAPersonsConversationIsRegisteredByItsStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
