@@ -112,6 +112,7 @@ func (w happening) run(t *testing.T, come func(*hub, []githubtest.Delivery)) out
 		h.shop.Open("octocat", githubtest.Item{Number: 5})
 	}
 	h.start()
+	h.poll() // so that the repository is known before the session is: what a cycle tells of older items depends on it
 	h.gh.Advance(5 * time.Second)
 	if !w.fresh {
 		ref := "acme/shop#15"

@@ -63,6 +63,7 @@ func TestACrashNeverPostsACommentTwice(t *testing.T) {
 			}
 			stop := d.run()
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			_ = crash()
 			stop()
 
@@ -70,6 +71,7 @@ func TestACrashNeverPostsACommentTwice(t *testing.T) {
 			d = newDesk(t, after, second)
 			stop = d.run()
 			time.Sleep(time.Minute)
+			synctest.Wait()
 			stop()
 			for i, kind := range letters {
 				key := fmt.Sprint(kind, i)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -208,9 +209,10 @@ func TestWhatFailsIsOneEventAndSeen(t *testing.T) {
 
 func TestALimitIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	limited := true
+	var limited atomic.Bool
+	limited.Store(true)
 	h := &hub{fail: func(l outbox.Letter) error {
-		if limited && l.Item.Host == "" {
+		if limited.Load() && l.Item.Host == "" {
 			return &outbox.LaterError{Until: time.Now().Add(2 * time.Minute), Err: errors.New("github.com limits our requests")}
 		}
 		return nil
@@ -228,9 +230,7 @@ func TestALimitIsWaitedFor(t *testing.T) {
 		d.want([]string{"x"})
 		time.Sleep(time.Minute)
 		d.want([]string{"x"})
-		h.mu.Lock()
-		limited = false
-		h.mu.Unlock()
+		limited.Store(false)
 		time.Sleep(time.Minute)
 		d.want([]string{"x", "a", "b"}, "session.announced posted")
 	})
