@@ -237,7 +237,7 @@ func TestSendTellsWho(t *testing.T) {
 	if diff := cmp.Diff(want, f.called(), protocmp.Transform()); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	if r := loopctl(t.Context(), f.env(), " \n", "send", "acme/shop#15", "-"); r.Code != 2 || r.Stderr != "loopctl: there is nothing to send\n" {
+	if r := loopctl(t.Context(), f.env(), " \n", "send", "acme/shop#15", "-"); r.Code != 2 || r.Stderr != "loopctl: there is nothing to say\n" {
 		t.Errorf("nothing to send: %+v", r)
 	}
 }
