@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"log/slog"
+	"net/url"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -149,7 +150,7 @@ func open(t *testing.T, change ...func(*api.Options)) *house {
 	done := make(chan error, 1)
 	go func() { done <- api.New(h.Options).Run(ctx, lis) }()
 	h.stop = sync.OnceValue(func() error { cancel(); return <-done })
-	if h.conn, err = unixsock.Dial(h.socket); err != nil {
+	if h.conn, err = grpc.NewClient((&url.URL{Scheme: "unix", Path: h.socket}).String(), grpc.WithTransportCredentials(unixsock.ClientCredentials())); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -42,17 +42,6 @@ func masked(c Change) Change {
 	return c
 }
 
-// RestartKeys are the keys whose new value waits for a restart, in the order of loop.toml.
-func RestartKeys() []string {
-	var keys []string
-	for _, l := range leaves(Default()) {
-		if l.rule.has("restart") {
-			keys = append(keys, l.key())
-		}
-	}
-	return keys
-}
-
 // keepRunning gives next the values that the running configuration has for the keys that wait for a restart.
 func keepRunning(next *Config, running Config) {
 	copyRestart(reflect.ValueOf(next).Elem(), reflect.ValueOf(running))

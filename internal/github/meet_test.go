@@ -90,7 +90,7 @@ func (h hub) find(t *testing.T, r loop.Repo, from time.Time) map[string]loop.Eve
 	for _, i := range must[github.Item](t)(h.Issues(t.Context(), r, from)) {
 		items[i.Number] = i
 		if i.PR {
-			i = h.findPull(t, f, r, i.WorkItem())
+			i = h.findPull(t, f, i.WorkItem())
 			pulls[i.Number] = i
 		}
 		f.add(github.Changed(i, i.Opened()))
@@ -108,12 +108,12 @@ func (h hub) find(t *testing.T, r loop.Repo, from time.Time) map[string]loop.Eve
 		f.add(github.CommentCreated(pulls[c.Number], c))
 	}
 	for _, result := range must[github.Result](t)(h.RecentWorkflowRuns(t.Context(), r, from)) {
-		f.add(github.Completed(r, result, ""))
+		f.add(github.Completed(r, result))
 	}
 	return f.events
 }
 
-func (h hub) findPull(t *testing.T, f found, r loop.Repo, w loop.WorkItem) github.Item {
+func (h hub) findPull(t *testing.T, f found, w loop.WorkItem) github.Item {
 	t.Helper()
 	pull, err := h.Pull(t.Context(), w)
 	if err != nil {
@@ -121,10 +121,6 @@ func (h hub) findPull(t *testing.T, f found, r loop.Repo, w loop.WorkItem) githu
 	}
 	for _, review := range must[github.Review](t)(h.Reviews(t.Context(), w)) {
 		f.add(github.ReviewSubmitted(pull, review))
-	}
-	checks := must[github.Result](t)(h.CheckRuns(t.Context(), r, pull.HeadSHA))
-	for _, result := range append(checks, must[github.Result](t)(h.Statuses(t.Context(), r, pull.HeadSHA))...) {
-		f.add(github.Completed(r, result, pull.HeadRef))
 	}
 	return pull
 }
@@ -143,11 +139,9 @@ func TestWebhookAndAPITellTheSame(t *testing.T) {
 	draft := shop.Open("mona", githubtest.Item{PR: true, Draft: true, Fork: "mona", Head: "topic", HeadSHA: strings.Repeat("b", 40)})
 	sha, pulls := pull.Now().HeadSHA, []githubtest.Pull{{Number: pull.Number}}
 	shop.Workflow(githubtest.Check{SHA: sha, Conclusion: "failure", Branch: "issue-1-mend", Pulls: pulls})
-	shop.CheckRun(githubtest.Check{SHA: sha, App: "lint", Branch: "issue-1-mend", Pulls: pulls})
-	shop.Status(githubtest.Check{SHA: sha, Conclusion: "error", Branch: "issue-1-mend"})
 
 	early := h.find(t, r, githubtest.Epoch)
-	if diff := cmp.Diff(h.told(t), early); diff != "" || len(early) != 12 {
+	if diff := cmp.Diff(h.told(t), early); diff != "" || len(early) != 10 {
 		t.Errorf("%d facts (-webhook +API):\n%s", len(early), diff)
 	}
 	h.gh.ForgetRequests()

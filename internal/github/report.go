@@ -60,33 +60,11 @@ func (i Item) Opened() Change { return Change{Action: "opened", Actor: i.Author,
 // Closed returns the change that closed the item, where it is closed.
 func (i Item) Closed() Change { return Change{Action: "closed", Actor: i.ClosedBy, At: i.ClosedAt} }
 
-// Completed returns the delivery of the webhook that tells of the result of a check in a repository: workflow_run,
-// check_run or status. The API does not say of each whose branch ends at its commit; "" is unknown.
-func Completed(r loop.Repo, result Result, branch string) (loop.Delivery, error) {
-	body := members{"action": "completed", "repository": repositoryJSON(r), "sender": nil}
-	switch result.Kind {
-	case loop.KindStatus:
-		page := page(r) + "/commit/" + result.SHA
-		more := members{"sha": result.SHA, "commit": members{"sha": result.SHA, "html_url": page}, "repository": repositoryJSON(r)}
-		if branch != "" {
-			more["branches"] = []members{{"name": branch, "commit": members{"sha": result.SHA}}}
-		}
-		raw, err := edit(result.raw, more)
-		return loop.Delivery{Source: loop.SourcePoll, Kind: string(result.Kind), Host: r.Host, Body: raw}, err
-	case loop.KindCheckRun:
-		more := members{}
-		if result.Branch == "" && branch != "" {
-			more["check_suite"] = members{"head_branch": branch}
-		}
-		raw, err := edit(result.raw, more)
-		if err != nil {
-			return loop.Delivery{}, err
-		}
-		body["check_run"] = raw
-	default:
-		body[string(result.Kind)] = result.raw
-	}
-	return delivery(result.Kind, r, body)
+// Completed returns the delivery of the webhook that tells of the result of a workflow run in a repository.
+func Completed(r loop.Repo, run Result) (loop.Delivery, error) {
+	return delivery(loop.KindWorkflowRun, r, members{
+		"action": "completed", "repository": repositoryJSON(r), "sender": nil, string(loop.KindWorkflowRun): run.raw,
+	})
 }
 
 // members are the members of a JSON object.

@@ -256,60 +256,16 @@ func TestAClosureAsTheListingShowsIt(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	t.Parallel()
-	check := githubtest.Check{SHA: "abc", App: "lint", Summary: "one test fails", Pulls: []githubtest.Pull{{Number: 9}}}
-	for _, tc := range []struct {
-		kind    loop.Kind
-		webhook []byte
-		path    string
-		list    func(restOf) string
-		ask     func(*world) (github.Listing[github.Result], error)
-	}{
-		{
-			loop.KindWorkflowRun, githubtest.WorkflowRun("completed", check), "/repos/acme/shop/actions/runs",
-			func(r restOf) string {
-				return `{"total_count":1,"workflow_runs":[` + r.object("workflow_run", nil) + `]}`
-			},
-			func(w *world) (github.Listing[github.Result], error) {
-				return w.WorkflowRuns(t.Context(), shopRepo, "abc")
-			},
-		},
-		{
-			loop.KindWorkflowRun, githubtest.WorkflowRun("completed", check), "/repos/acme/shop/actions/runs",
-			func(r restOf) string {
-				return `{"total_count":1,"workflow_runs":[` + r.object("workflow_run", nil) + `]}`
-			},
-			func(w *world) (github.Listing[github.Result], error) {
-				return w.RecentWorkflowRuns(t.Context(), shopRepo, epoch)
-			},
-		},
-		{
-			loop.KindCheckRun, githubtest.CheckRun("completed", check), "/repos/acme/shop/commits/abc/check-runs",
-			func(r restOf) string {
-				return `{"check_runs":[` + r.object("check_run", map[string]any{"check_suite": map[string]any{"id": 1}}) + `]}`
-			},
-			func(w *world) (github.Listing[github.Result], error) {
-				return w.CheckRuns(t.Context(), shopRepo, "abc")
-			},
-		},
-		{
-			loop.KindStatus, githubtest.Status(githubtest.Check{SHA: "abc"}), "/repos/acme/shop/commits/abc/statuses",
-			func(r restOf) string {
-				own := map[string]any{}
-				for _, name := range []string{"id", "state", "context", "description", "target_url", "created_at", "updated_at"} {
-					own[name] = r.body[name]
-				}
-				b, _ := json.Marshal(own)
-				return "[" + string(b) + `,{"id":1,"state":"pending","context":"test"}]` // an older one of the same context
-			},
-			func(w *world) (github.Listing[github.Result], error) { return w.Statuses(t.Context(), shopRepo, "abc") },
-		},
-	} {
-		w := newWorld(t, map[string]http.HandlerFunc{tc.path: says(tc.list(rest(t, tc.webhook)))})
-		l, err := tc.ask(w)
-		if err != nil || len(l.All) != 1 || !l.All[0].Over || l.All[0].SHA != "abc" || l.All[0].Conclusion != "failure" {
-			t.Fatalf("%s: %+v, %v", tc.kind, l, err)
-		}
-		polled, err := github.Completed(shopRepo, l.All[0], "topic")
-		same(t, tc.kind, tc.webhook, polled, err)
+	webhook := githubtest.WorkflowRun("completed", githubtest.Check{
+		SHA: "abc", App: "lint", Summary: "one test fails", Pulls: []githubtest.Pull{{Number: 9}},
+	})
+	w := newWorld(t, map[string]http.HandlerFunc{
+		"/repos/acme/shop/actions/runs": says(`{"total_count":1,"workflow_runs":[` + rest(t, webhook).object("workflow_run", nil) + `]}`),
+	})
+	l, err := w.RecentWorkflowRuns(t.Context(), shopRepo, epoch)
+	if err != nil || len(l.All) != 1 || !l.All[0].Over || l.All[0].SHA != "abc" || l.All[0].Conclusion != "failure" {
+		t.Fatalf("%+v, %v", l, err)
 	}
+	polled, err := github.Completed(shopRepo, l.All[0])
+	same(t, loop.KindWorkflowRun, webhook, polled, err)
 }

@@ -95,7 +95,7 @@ func (s *Source) Checks(ctx context.Context, r loop.Repo, since time.Time) ([]lo
 		if !run.Over {
 			continue
 		}
-		d, err := Completed(r, run, run.Branch)
+		d, err := Completed(r, run)
 		if err != nil {
 			return nil, err
 		}

@@ -63,7 +63,7 @@ func TestRealReadsNoFileForAStranger(t *testing.T) {
 		t.Error("an unguarded name brought no file: this test shows nothing")
 	}
 	id = c.agent.MintID()
-	text := prompt.Render(prompt.Input{Item: item, Events: []loop.Event{{
+	text := prompt.Templates{}.Render(prompt.Input{Item: item, Events: []loop.Event{{
 		Kind: loop.KindIssueComment, Comment: loop.Comment{Body: "look at @diary\n@diary\t@diary @./diary @\"diary\""}, Item: loop.Item{Title: "@diary"},
 	}}})
 	wantOutcome(t, c.start(t, id, text), loop.Outcome{Kind: loop.RunDone, SessionID: id, Turns: 1})

@@ -79,11 +79,6 @@ func (in *Inbox) Run(ctx context.Context, id loop.RunID) (Run, error) {
 	return r, nil
 }
 
-// OpenRuns returns the runs that have not ended, the oldest first: after a crash, those that may still be alive.
-func (in *Inbox) OpenRuns(ctx context.Context) ([]Run, error) {
-	return in.runs(ctx, selectRun+"WHERE ended_at = 0 ORDER BY started_at, id")
-}
-
 // Runs returns the last runs of an item, the newest first, at most limit.
 func (in *Inbox) Runs(ctx context.Context, w loop.WorkItem, limit int) ([]Run, error) {
 	return in.runs(ctx, selectRun+"WHERE item_key = ? ORDER BY started_at DESC, id DESC LIMIT ?", w.Key(), limit)

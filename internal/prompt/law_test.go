@@ -114,7 +114,7 @@ func TestNothingBreaksOut(t *testing.T) {
 		in := prompt.Input{
 			Item: item, Events: rapid.SliceOfN(anyEvent(), 0, 3).Draw(t, "events"), Text: hostile().Draw(t, "text"), Spawn: rapid.Bool().Draw(t, "spawn"),
 		}
-		text := prompt.Render(in)
+		text := prompt.Templates{}.Render(in)
 		checkPrompt(t, text, max(len(in.Events), 1))
 		for _, e := range in.Events {
 			if s := prompt.Summary(e); strings.ContainsFunc(s, unicode.IsControl) || len(s) > 600 {
@@ -130,6 +130,6 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body, path, url, login string) {
 		e := inline(body)
 		e.Comment.Path, e.URL, e.Actor.Login, e.Item.Title = path, url, login, login
-		checkPrompt(t, prompt.Render(prompt.Input{Item: item, Events: []loop.Event{e}}), 1)
+		checkPrompt(t, prompt.Templates{}.Render(prompt.Input{Item: item, Events: []loop.Event{e}}), 1)
 	})
 }

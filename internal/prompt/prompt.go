@@ -29,9 +29,6 @@ type Templates struct {
 	Spawn   *Template // for the first event of a new conversation
 }
 
-// Render returns the prompt in the built-in words.
-func Render(in Input) string { return Templates{}.Render(in) }
-
 // Render returns the prompt.
 func (t Templates) Render(in Input) string {
 	in.Events = introduced(in)

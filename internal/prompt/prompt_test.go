@@ -87,7 +87,7 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in.Item = item
-			got := prompt.Render(in)
+			got := prompt.Templates{}.Render(in)
 			file := filepath.Join("testdata", name+".txt")
 			if os.Getenv("UPDATE") != "" {
 				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
@@ -139,7 +139,7 @@ func TestTextIsMadeSafe(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			text := data(t, prompt.Render(prompt.Input{Item: item, Events: []loop.Event{comment(tt.body)}}))
+			text := data(t, prompt.Templates{}.Render(prompt.Input{Item: item, Events: []loop.Event{comment(tt.body)}}))
 			_, got, _ := strings.Cut(text, "comment (to the end of the data):\n")
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", tt.body, diff)
@@ -152,7 +152,7 @@ func TestALongCommentKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	e := inline(strings.Repeat("x", 20_000))
 	e.URL = "https://elsewhere.example.com/acme/shop/pull/9"
-	got := data(t, prompt.Render(prompt.Input{Item: item, Events: []loop.Event{e}}))
+	got := data(t, prompt.Templates{}.Render(prompt.Input{Item: item, Events: []loop.Event{e}}))
 	for _, want := range []string{
 		"path: src/cart.go\n", "line: 12\n", "comment author: octocat\n", "url: " + e.URL + "\n", "[cut: 16,5",
 	} {
@@ -195,7 +195,7 @@ func TestHeaderFieldsAreChecked(t *testing.T) {
 			t.Parallel()
 			e := comment("hello")
 			tt.spoil(&e)
-			text := prompt.Render(prompt.Input{Item: item, Events: []loop.Event{e}})
+			text := prompt.Templates{}.Render(prompt.Input{Item: item, Events: []loop.Event{e}})
 			outside := strings.Replace(text, data(t, text), "", 1)
 			if !strings.Contains(outside, "\n"+tt.header+"\n") {
 				t.Errorf("%q is missing in:\n%s", tt.header, outside)
@@ -212,7 +212,8 @@ func TestHeaderFieldsAreChecked(t *testing.T) {
 func TestSameInputSameText(t *testing.T) {
 	t.Parallel()
 	in := prompt.Input{Item: item, Events: []loop.Event{comment("a"), inline("b")}}
-	if one, two := prompt.Render(in), prompt.Render(in); one != two {
+	one, two := prompt.Templates{}.Render(in), prompt.Templates{}.Render(in)
+	if one != two {
 		t.Errorf("differ:\n%s\n%s", one, two)
 	}
 }

@@ -32,7 +32,7 @@ func TestCustomTemplate(t *testing.T) {
 	if n := strings.Count(text, "<<<github-data"); n != 1 {
 		t.Errorf("%d fences in:\n%s", n, text)
 	}
-	builtIn := prompt.Render(prompt.Input{Item: item, Events: events, Spawn: true})
+	builtIn := prompt.Templates{}.Render(prompt.Input{Item: item, Events: events, Spawn: true})
 	spawn := prompt.Templates{Deliver: deliver}.Render(prompt.Input{Item: item, Events: events, Spawn: true})
 	if diff := cmp.Diff(builtIn, spawn); diff != "" {
 		t.Errorf("a spawn is told in the words of a delivery (-want +got):\n%s", diff)
@@ -66,7 +66,8 @@ func TestTemplateThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := prompt.Input{Item: item, Events: []loop.Event{comment("Hello.")}}
-	if diff := cmp.Diff(prompt.Render(in), prompt.Templates{Deliver: deliver}.Render(in)); diff != "" {
+	want, got := prompt.Templates{}.Render(in), prompt.Templates{Deliver: deliver}.Render(in)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

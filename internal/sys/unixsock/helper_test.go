@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,7 +65,7 @@ var helpers = map[string]func(path string) error{
 		select {}
 	},
 	"call": func(path string) error {
-		conn, err := unixsock.Dial(path)
+		conn, err := grpc.NewClient((&url.URL{Scheme: "unix", Path: path}).String(), grpc.WithTransportCredentials(unixsock.ClientCredentials()))
 		if err != nil {
 			return err
 		}
@@ -74,7 +75,7 @@ var helpers = map[string]func(path string) error{
 	},
 	// call-anyone does not check who serves.
 	"call-anyone": func(path string) error {
-		conn, err := unixsock.Dial(path, grpc.WithTransportCredentials(anyServer{unixsock.ClientCredentials()}))
+		conn, err := grpc.NewClient((&url.URL{Scheme: "unix", Path: path}).String(), grpc.WithTransportCredentials(anyServer{unixsock.ClientCredentials()}))
 		if err != nil {
 			return err
 		}
@@ -188,7 +189,7 @@ func needRoot(t *testing.T) {
 
 func dial(t *testing.T, path string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := unixsock.Dial(path)
+	conn, err := grpc.NewClient((&url.URL{Scheme: "unix", Path: path}).String(), grpc.WithTransportCredentials(unixsock.ClientCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}

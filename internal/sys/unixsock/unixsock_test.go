@@ -221,9 +221,6 @@ func TestPathLimit(t *testing.T) {
 	if !strings.Contains(err.Error(), fmt.Sprint(len(dir)+200)) || !strings.Contains(err.Error(), fmt.Sprint(long.Limit)) {
 		t.Errorf("%q names no lengths", err)
 	}
-	if _, err := unixsock.Dial(dir + strings.Repeat("x", 200)); !errors.As(err, &long) {
-		t.Errorf("Dial: err = %v, want a *PathError", err)
-	}
 	// The longest path that is allowed works.
 	mkdir(t, dir+"d", 0o700)
 	for _, last := range []string{"k", "~"} {
