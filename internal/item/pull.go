@@ -74,19 +74,11 @@ func (s *Store) ByHead(ctx context.Context, repo loop.Repo, sha string, head loo
 	}
 	named, err := s.pulls(ctx, "WHERE repo = ? AND head_ref = ? AND head_ref <> '' AND open = 1 ORDER BY length(key), key", here, branch)
 	for _, p := range named {
-		if sameRepo(p.HeadRepo, head) {
+		if p.HeadRepo.Same(head) {
 			found = append(found, p)
 		}
 	}
 	return found, err
-}
-
-// sameRepo compares GitHub's numbers where both are known: a name can be given up and taken over.
-func sameRepo(a, b loop.Repo) bool {
-	if a.ID != 0 && b.ID != 0 && strings.EqualFold(a.Host, b.Host) {
-		return a.ID == b.ID
-	}
-	return repoKey(a.Host, a.Owner, a.Name) == repoKey(b.Host, b.Owner, b.Name)
 }
 
 // Link is the bond of a pull request to an item.

@@ -1,6 +1,9 @@
 package loop
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Kind is the type of an event, spelled as GitHub's webhook events are.
 type Kind string
@@ -70,6 +73,18 @@ type Repo struct {
 	Owner string
 	Name  string
 	ID    int64 // GitHub's number, which a rename keeps; 0 unknown
+}
+
+// Same reports whether two repositories are one; a zero Repo is none. GitHub's numbers decide where both are known: a name can be
+// given up and taken over.
+func (r Repo) Same(o Repo) bool {
+	if r.Owner == "" || !strings.EqualFold(r.Host, o.Host) {
+		return false
+	}
+	if r.ID != 0 && o.ID != 0 {
+		return r.ID == o.ID
+	}
+	return strings.EqualFold(r.Owner, o.Owner) && strings.EqualFold(r.Name, o.Name)
 }
 
 // Item is the issue or pull request of an event, as the payload shows it.

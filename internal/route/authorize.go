@@ -2,7 +2,6 @@ package route
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/loop-daemon/loop/internal/loop"
 )
@@ -67,7 +66,7 @@ func (r *ruling) distrust(pull loop.WorkItem) string {
 	if !seen {
 		head = r.ev.CI.HeadRepo
 	}
-	if !known.Acted && !r.declared(pull) && !sameRepo(head, r.ev.Repo) {
+	if !known.Acted && !r.declared(pull) && !head.Same(r.ev.Repo) {
 		return loop.DropUntrustedCI
 	}
 	sha := known.HeadSHA
@@ -87,15 +86,4 @@ func (r *ruling) declared(pull loop.WorkItem) bool {
 	return slices.ContainsFunc(r.candidates, func(c Candidate) bool {
 		return c.How == HowDeclared && c.Pull.Key() == pull.Key() && r.facts.open(c.Item)
 	})
-}
-
-// sameRepo reports whether two repositories are one. GitHub's numbers decide where both are known: a name can be taken over.
-func sameRepo(a, b loop.Repo) bool {
-	if a.Owner == "" || !strings.EqualFold(a.Host, b.Host) {
-		return false
-	}
-	if a.ID != 0 && b.ID != 0 {
-		return a.ID == b.ID
-	}
-	return strings.EqualFold(a.Owner, b.Owner) && strings.EqualFold(a.Name, b.Name)
 }

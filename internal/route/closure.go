@@ -88,7 +88,7 @@ func (r *ruling) spares(c Candidate) string {
 	case r.policy.CloseLinked != LinkedTrusted && r.policy.CloseLinked != LinkedMerged,
 		r.policy.CloseLinked == LinkedMerged && !r.ev.Item.Merged:
 		return loop.DropLinkedOff
-	case !r.ev.Item.Merged && c.How != HowDeclared && !sameRepo(r.headRepo(), r.ev.Repo):
+	case !r.ev.Item.Merged && c.How != HowDeclared && !r.headRepo().Same(r.ev.Repo):
 		return loop.DropUntrustedLink
 	case r.facts.of(c.Item).OtherPull:
 		return loop.DropOtherPull
