@@ -16,7 +16,7 @@ import (
 )
 
 // Item is an issue or a pull request as the API shows it. Of a pull request that Issues, OpenLabeled or Issue have returned,
-// the branches and the draft state are not known: Pull has them.
+// the branches and the draft state are not known: Pull and OpenPulls have them.
 type Item struct {
 	loop.Item
 	Repo        loop.Repo // where it is: other than where it was asked for when it has moved
@@ -56,6 +56,12 @@ func (c *Client) OpenLabeled(ctx context.Context, r loop.Repo, label string) (Li
 	l, err := listAll(ctx, c, query{repo: r, path: repoPath(r) + "/issues", values: values}, itemsOf(r))
 	l.All = slices.DeleteFunc(l.All, func(i Item) bool { return !i.Labeled(label) })
 	return l, err
+}
+
+// OpenPulls lists the open pull requests of a repository with their branches, the oldest first.
+func (c *Client) OpenPulls(ctx context.Context, r loop.Repo) (Listing[Item], error) {
+	values := url.Values{"state": {"open"}, "sort": {"created"}, "direction": {"asc"}}
+	return listAll(ctx, c, query{repo: r, path: repoPath(r) + "/pulls", values: values}, itemsOf(r))
 }
 
 // Issue asks for one item, whether it is an issue or a pull request. One that was transferred is answered from where it is

@@ -30,15 +30,19 @@ func (s *Source) Where(ctx context.Context, r loop.Repo) (loop.Repo, error) {
 
 // Open lists the open items that have a label, all of them or an error.
 func (s *Source) Open(ctx context.Context, r loop.Repo, label string) ([]loop.Thread, error) {
-	l, err := s.client().OpenLabeled(ctx, r, label)
-	if err != nil {
-		return nil, err
-	}
-	var threads []loop.Thread
+	return s.threads(s.client().OpenLabeled(ctx, r, label))
+}
+
+// OpenPulls lists the open pull requests, all of them with their branches, or an error.
+func (s *Source) OpenPulls(ctx context.Context, r loop.Repo) ([]loop.Thread, error) {
+	return s.threads(s.client().OpenPulls(ctx, r))
+}
+
+func (s *Source) threads(l Listing[Item], err error) (threads []loop.Thread, _ error) {
 	for _, i := range l.All {
 		threads = append(threads, s.thread(i, nil, l.Now))
 	}
-	return threads, nil
+	return threads, err
 }
 
 // Changes lists what changed in a repository at or after a time: items, and what was said on them. It is three listings,

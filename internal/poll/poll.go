@@ -38,6 +38,8 @@ type Source interface {
 	Where(ctx context.Context, r loop.Repo) (loop.Repo, error)
 	// Open lists the open items that have a label.
 	Open(ctx context.Context, r loop.Repo, label string) ([]loop.Thread, error)
+	// OpenPulls lists the open pull requests, with their branches.
+	OpenPulls(ctx context.Context, r loop.Repo) ([]loop.Thread, error)
 	// Changes lists what changed at or after a time.
 	Changes(ctx context.Context, r loop.Repo, since time.Time) (loop.Changes, error)
 	// Checks lists the results of checks that began at or after a time.

@@ -56,7 +56,14 @@ func (r *round) read(ctx context.Context, t loop.Thread) error {
 		return err
 	}
 	kept, row := r.sift(row, stands, t, found)
+	owner, err := r.owner(ctx, t.Event)
+	if err != nil {
+		return err
+	}
 	err = r.put(ctx, kept, func(tx *journal.Tx) error {
+		if err := r.link(tx, t, owner); err != nil {
+			return err
+		}
 		for _, f := range found {
 			if f.event.Item.HeadSHA == "" {
 				continue

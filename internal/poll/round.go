@@ -47,7 +47,7 @@ func (p *Poller) ask(ctx context.Context, t target) (Count, error) {
 	r := &round{
 		Poller: p, target: t, known: map[loop.ItemKey]bool{}, marked: map[loop.ItemKey]bool{}, live: map[loop.ItemKey]time.Time{},
 	}
-	for _, part := range []func(context.Context) error{r.list, r.listOpen, r.readThreads, r.readSessions, r.readChecks, r.advance} {
+	for _, part := range []func(context.Context) error{r.list, r.listOpen, r.listPulls, r.readThreads, r.readSessions, r.readChecks, r.advance} {
 		if err := part(ctx); err != nil {
 			return r.count, err
 		}
