@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/loop-daemon/loop/internal/loop"
 )
 
@@ -54,13 +52,18 @@ func (s *server) edits(ctx context.Context, ids []string, into map[string]Edit) 
 				}] `json:"editor"`
 			}]] `json:"nodes"`
 		} `json:"data"`
-		Errors jsontext.Value `json:"errors"`
+		Errors list[object[graphError]] `json:"errors"`
 	}
 	if err := a.read(&got); err != nil {
 		return err
 	}
-	if got.Data.Nodes == nil { // beside nodes, errors are about those that are missing
-		return fmt.Errorf("%s: %s: %w", a.request, oneLineOf(string(got.Errors)), loop.ErrUnavailable)
+	for _, e := range got.Errors {
+		if !e.is.hides() {
+			return fmt.Errorf("%s: %s: %w", a.request, e.is.words(), loop.ErrUnavailable)
+		}
+	}
+	if got.Data.Nodes == nil {
+		return fmt.Errorf("%s: the answer has no nodes: %w", a.request, loop.ErrUnavailable)
 	}
 	for _, node := range got.Data.Nodes {
 		if id := string(node.is.ID); id != "" {
@@ -69,6 +72,19 @@ func (s *server) edits(ctx context.Context, ids []string, into map[string]Edit) 
 		}
 	}
 	return nil
+}
+
+// graphError is what the other API says of what it does not answer.
+type graphError struct {
+	Type    text `json:"type"`
+	Message text `json:"message"`
+}
+
+// hides reports whether the error says for good of one node that it is not to be seen. Any other may be over soon.
+func (e graphError) hides() bool { return e.Type == "NOT_FOUND" || e.Type == "FORBIDDEN" }
+
+func (e graphError) words() string {
+	return oneLineOf(strings.TrimSpace(string(e.Type + " " + e.Message)))
 }
 
 // graphQL returns where the server's other API is.

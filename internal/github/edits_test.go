@@ -49,11 +49,19 @@ func TestWhoEditedWhat(t *testing.T) {
 
 func TestEditsThatAreNotTold(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, map[string]http.HandlerFunc{"/graphql": says(`{"data":null,"errors":[{"type":"RATE_LIMITED","message":"enough"}]}`)})
-	if _, err := w.Edits(t.Context(), "", []string{"a"}); !errors.Is(err, loop.ErrUnavailable) || !strings.Contains(err.Error(), "enough") {
-		t.Error(err)
-	}
-	if got, err := w.Edits(t.Context(), "", nil); err != nil || len(got) != 0 || len(w.requests()) != 1 {
-		t.Errorf("%v, %v: nothing was to be asked", got, err)
+	for answer, want := range map[string]string{
+		`{"data":null,"errors":[{"type":"RATE_LIMITED","message":"enough"}]}`:                         "RATE_LIMITED enough",
+		`{"data":{"nodes":[null]},"errors":[{"message":"Something went wrong","path":["nodes",0]}]}`:  "Something went wrong",
+		`{"data":{"nodes":[null]},"errors":[{"type":"NOT_FOUND"},{"type":"INTERNAL","message":"x"}]}`: "INTERNAL x",
+		`{"data":{}}`: "no nodes",
+		`{}`:          "no nodes",
+	} {
+		w := newWorld(t, map[string]http.HandlerFunc{"/graphql": says(answer)})
+		if _, err := w.Edits(t.Context(), "", []string{"a"}); !errors.Is(err, loop.ErrUnavailable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", answer, err, want)
+		}
+		if got, err := w.Edits(t.Context(), "", nil); err != nil || len(got) != 0 || len(w.requests()) != 1 {
+			t.Errorf("%v, %v: nothing was to be asked", got, err)
+		}
 	}
 }

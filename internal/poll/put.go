@@ -13,8 +13,11 @@ import (
 	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
-// maxTries is in how many cycles an item is tried to be read before it is left alone until it changes again.
-const maxTries = 5
+const (
+	// maxTries is in how many cycles an item is tried to be read before it is left alone for retryAfter, or until it changes again.
+	maxTries   = 5
+	retryAfter = time.Hour
+)
 
 // String says it to a person.
 func (c Count) String() string {
@@ -103,8 +106,8 @@ func deliveryID(ev loop.Event) loop.DeliveryID {
 	return loop.DeliveryID("poll-close-" + ev.WorkItem().Ref() + "-" + state + "-" + at.UTC().Format(time.RFC3339))
 }
 
-// failed notes that an item which changed at a time could not be read, so that it is tried again. The error is of what concerns
-// more than the item.
+// failed notes that an item which changed at a time, zero where that is not known, could not be read, so that it is tried again. The
+// error is of what concerns more than the item.
 func (r *round) failed(ctx context.Context, w loop.WorkItem, at time.Time, cause error) error {
 	if r.concernsAll(ctx, cause) {
 		return cause
@@ -114,17 +117,17 @@ func (r *round) failed(ctx context.Context, w loop.WorkItem, at time.Time, cause
 	if err != nil {
 		return err
 	}
-	if !row.failed.Equal(at) && !at.Equal(r.now) {
-		row.tries = 0
+	if !at.IsZero() && !row.failed.Equal(at) {
+		row.tries, row.failed = 0, at
 	}
-	row.tries, row.failed = row.tries+1, at
+	row.tries, row.tried = row.tries+1, r.now
 	err = r.Journal.Write(ctx, func(tx *journal.Tx) error {
 		if err := row.write(tx, w); err != nil {
 			return err
 		}
 		return r.logFailure(tx, w, row.tries, cause)
 	})
-	if row.tries < maxTries && (r.held.IsZero() || at.Before(r.held)) {
+	if row.tries < maxTries && !at.IsZero() && (r.held.IsZero() || at.Before(r.held)) {
 		r.held = at
 	}
 	return err
@@ -138,7 +141,7 @@ func (r *round) logFailure(tx *journal.Tx, w loop.WorkItem, tries int, cause err
 		ev.Message += "; it is tried again"
 	case maxTries:
 		ev.Type = loop.LogPollGaveUp
-		ev.Message += "; it is left alone until it changes"
+		ev.Message += "; it is tried again every hour, and when it changes"
 	default:
 		return nil
 	}

@@ -33,7 +33,7 @@ func (r *round) read(ctx context.Context, t loop.Thread) error {
 	if err != nil {
 		return err
 	}
-	if row.seen() && !t.At.After(row.told) || row.tries >= maxTries && t.At.Equal(row.failed) {
+	if row.seen() && row.tries == 0 && !t.At.After(row.told) || row.rests(r.now) && t.At.Equal(row.failed) {
 		return nil
 	}
 	stands, err := r.standing(ctx, &t)
@@ -136,7 +136,8 @@ func (r *round) sessionSince(ctx context.Context, ev loop.Event) (since time.Tim
 }
 
 // tellFrom returns from when on to ask what happened on an item: of one that has a label and was never seen, all, for who set it
-// and for what was commanded. The close of a session's item counts whenever it was.
+// and for what was commanded; of one that could not be read, all since it could. The close of a session's item counts whenever it
+// was.
 func (r *round) tellFrom(row itemRow, s standing, t loop.Thread) time.Time {
 	from := row.told.Add(-overlap)
 	switch {
@@ -144,7 +145,7 @@ func (r *round) tellFrom(row itemRow, s standing, t loop.Thread) time.Time {
 		return time.Time{}
 	case !row.seen():
 		from = s.since
-	case r.from.After(from) && t.At.After(r.from):
+	case row.tries == 0 && r.from.After(from) && t.At.After(r.from):
 		from = r.from
 	}
 	if closed := t.Event.Item.ClosedAt; t.Event.Item.State == "closed" && closed.Before(from) {
@@ -189,7 +190,7 @@ func (r *round) sift(row itemRow, s standing, t loop.Thread, all []finding) ([]f
 			row.closed = row.closed || ev.Action == "closed"
 		}
 	}
-	row.told, row.tries, row.failed = t.At, 0, time.Time{}
+	row.told, row.tries, row.failed, row.tried = t.At, 0, time.Time{}, time.Time{}
 	if t.At.Add(settling).After(r.now) {
 		row.told = t.At.Add(-time.Second)
 	}

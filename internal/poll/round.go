@@ -142,8 +142,8 @@ func (r *round) goOn(ctx context.Context) error {
 	return nil
 }
 
-// readSessions asks about the items of sessions, and the pull requests that are linked to them, of which nothing was heard yet.
-// From then on their changes are listed like any other.
+// readSessions asks about the items of sessions, and the pull requests that are linked to them, of which nothing was heard yet, or
+// which could not be read. From then on their changes are listed like any other.
 func (r *round) readSessions(ctx context.Context) error {
 	for _, s := range r.Sessions() {
 		if !s.Open() || !r.Source.Owns(s.WorkItem) {
@@ -179,19 +179,20 @@ func (r *round) readUnheard(ctx context.Context, w loop.WorkItem) error {
 	}
 	r.known[w.Key()] = true
 	row, err := r.itemRow(ctx, w)
-	if err != nil || row.seen() || row.tries >= maxTries && r.now.Sub(row.failed) < time.Hour {
+	if err != nil || row.seen() && row.tries == 0 || row.rests(r.now) {
 		return err
 	}
+	var changed time.Time
 	t, err := r.Source.Look(ctx, w)
 	switch {
 	case err != nil:
 	case t.WorkItem().Key() != w.Key():
 		err = fmt.Errorf("%s was transferred and is %s now: its session goes on: %w", w.Ref(), t.WorkItem().Ref(), loop.ErrConflict)
 	default:
-		err = r.read(ctx, t)
+		changed, err = t.At, r.read(ctx, t)
 	}
 	if err != nil {
-		return r.failed(ctx, w, r.now, err)
+		return r.failed(ctx, w, changed, err)
 	}
 	return nil
 }

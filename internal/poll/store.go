@@ -27,7 +27,9 @@ func Schema() journal.Schema {
 			closed INTEGER NOT NULL, -- its close was taken in
 			tries  INTEGER NOT NULL, -- how often it could not be read since it changed at failed
 			failed INTEGER NOT NULL
-		) STRICT, WITHOUT ROWID`}}
+		) STRICT, WITHOUT ROWID`, `
+		ALTER TABLE poll_item ADD COLUMN tried INTEGER NOT NULL DEFAULT 0; -- when it could not be read last
+		`}}
 }
 
 // repoRow is how far a repository was read. The zero row is of one that was never seen.
@@ -58,7 +60,13 @@ type itemRow struct {
 	since, told time.Time
 	closed      bool
 	tries       int
-	failed      time.Time // when what could not be read had changed
+	failed      time.Time // when what could not be read had changed; zero where that is not known
+	tried       time.Time // when it could not be read last
+}
+
+// rests reports whether the item could not be read so often that it is left alone for a while.
+func (r itemRow) rests(now time.Time) bool {
+	return r.tries >= maxTries && now.Sub(r.tried) < retryAfter
 }
 
 // seen reports whether the item was read before.
@@ -66,19 +74,19 @@ func (r itemRow) seen() bool { return !r.told.IsZero() }
 
 func (p *Poller) itemRow(ctx context.Context, w loop.WorkItem) (itemRow, error) {
 	var r itemRow
-	var since, told, failed int64
-	err := p.Journal.Read().QueryRowContext(ctx, "SELECT since, told, closed, tries, failed FROM poll_item WHERE key = ?", w.Key()).
-		Scan(&since, &told, &r.closed, &r.tries, &failed)
+	var since, told, failed, tried int64
+	err := p.Journal.Read().QueryRowContext(ctx, "SELECT since, told, closed, tries, failed, tried FROM poll_item WHERE key = ?", w.Key()).
+		Scan(&since, &told, &r.closed, &r.tries, &failed, &tried)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return itemRow{}, fmt.Errorf("read how far %s was polled: %w", w, p.Journal.Explain(err))
 	}
-	r.since, r.told, r.failed = moment(since), moment(told), moment(failed)
+	r.since, r.told, r.failed, r.tried = moment(since), moment(told), moment(failed), moment(tried)
 	return r, nil
 }
 
 func (r itemRow) write(tx *journal.Tx, w loop.WorkItem) error {
-	_, err := tx.Exec("INSERT OR REPLACE INTO poll_item (key, since, told, closed, tries, failed) VALUES (?, ?, ?, ?, ?, ?)",
-		w.Key(), micros(r.since), micros(r.told), r.closed, r.tries, micros(r.failed))
+	_, err := tx.Exec("INSERT OR REPLACE INTO poll_item (key, since, told, closed, tries, failed, tried) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		w.Key(), micros(r.since), micros(r.told), r.closed, r.tries, micros(r.failed), micros(r.tried))
 	return err
 }
 
