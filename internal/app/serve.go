@@ -203,6 +203,7 @@ func (d *daemon) prune(ctx context.Context, now time.Time) error {
 	_, inboxErr := d.inbox.Prune(ctx, now, k.BodyDays, k.Days)
 	_, eventsErr := d.events.Prune(ctx, now, k.Days)
 	_, outboxErr := d.outbox.Prune(ctx, now, k.Days)
+	_, pollErr := d.poller.Prune(ctx, now, k.Days)
 	_, sessionsErr := d.sessions.Prune(now, k.ClosedDays)
 	githubErr := d.journal.Write(ctx, func(tx *journal.Tx) error { return github.Forget(tx, now.Add(-forgetAfter)) })
 	_, runsErr := d.runs.Prune(ctx, time.Duration(k.TranscriptDays)*day)
@@ -210,5 +211,5 @@ func (d *daemon) prune(ctx context.Context, now time.Time) error {
 	if d.terminals != nil {
 		_, panesErr = d.terminals.PruneTerminals(ctx, k.DeadPanes, time.Duration(k.TranscriptDays)*day)
 	}
-	return errors.Join(inboxErr, eventsErr, outboxErr, sessionsErr, githubErr, runsErr, panesErr)
+	return errors.Join(inboxErr, eventsErr, outboxErr, pollErr, sessionsErr, githubErr, runsErr, panesErr)
 }

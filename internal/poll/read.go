@@ -183,8 +183,8 @@ func (r *round) sift(row itemRow, s standing, t loop.Thread, all []finding) ([]f
 	var kept []finding
 	for i, f := range all {
 		switch ev := f.event; {
-		case ev.Fact == "" || ev.Action == "labeled" && !r.watches(ev.Label):
-		case ev.Action == "closed" && ev.Item.State == "closed" && s.live && !ev.At.Before(t.Event.Item.ClosedAt),
+		case ev.Fact == "" || ev.Action == "labeled" && !r.watches(ev.Label) || r.isTold(row, ev):
+		case ev.Action == "closed" && t.Event.Item.State == "closed" && s.live && !ev.At.Before(t.Event.Item.ClosedAt),
 			i == rescued, first && i == labeled && s.marked, !ev.At.Before(row.since):
 			kept = append(kept, f)
 			row.closed = row.closed || ev.Action == "closed"
@@ -195,6 +195,11 @@ func (r *round) sift(row itemRow, s standing, t loop.Thread, all []finding) ([]f
 		row.told = t.At.Add(-time.Second)
 	}
 	return kept, row
+}
+
+// isTold reports whether an event was taken in before, so long ago that nobody else remembers it.
+func (r *round) isTold(row itemRow, ev loop.Event) bool {
+	return r.now.Sub(ev.At) > ledger && !ev.At.After(row.told.Add(time.Second))
 }
 
 // reopened has what happened while the item was closed be no news.
@@ -228,20 +233,29 @@ func (r *round) watches(label string) bool {
 func (r *round) lastLabeled(all []finding) int {
 	last := -1
 	for i, f := range all {
-		if f.event.Action == "labeled" && r.watches(f.event.Label) {
+		switch {
+		case r.isEnd(f.event):
+			last = -1
+		case f.event.Action == "labeled" && r.watches(f.event.Label):
 			last = i
 		}
 	}
 	return last
 }
 
+// isEnd reports whether an event closed an item in a repository that was known by then. What was asked for before is over with it,
+// also where nothing is remembered of the item.
+func (r *round) isEnd(ev loop.Event) bool {
+	return ev.Action == "closed" && !ev.At.Before(r.row.since)
+}
+
 // rescued returns which finding is a command from before the item was first seen that nobody has carried out, or -1: the last
-// one, unless somebody with our voice spoke after it.
+// one, unless somebody with our voice spoke after it or the item was closed.
 func (r *round) rescued(since time.Time, t loop.Thread, all []finding) int {
 	last := -1
 	for i, f := range all {
 		switch body := f.event.Comment.Body + f.event.Review.Body; {
-		case loop.HasMarker(body):
+		case loop.HasMarker(body), r.isEnd(f.event):
 			last = -1
 		case f.event.At.Before(since) && r.Command(f.event):
 			last = i

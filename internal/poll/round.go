@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loop-daemon/loop/internal/inbox"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/sys/journal"
 )
@@ -17,6 +18,8 @@ const (
 	// settling is for how long an item that changed is read again: times have the grain of a second, and what belongs together
 	// is not shown at once.
 	settling = time.Minute
+	// ledger is for how long it is certain that the inbox knows what was put.
+	ledger = (inbox.MinKeepDays - 1) * 24 * time.Hour
 	// checksBack is how long ago a check may have begun whose result is looked for.
 	checksBack = 3 * time.Hour
 )
