@@ -198,6 +198,7 @@ func (s *Server) grpcServer(streams context.Context) *grpc.Server {
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxCalls),
 		grpc.ConnectionTimeout(greetingTimeout),
+		grpc.SharedWriteBuffer(true), // hundreds of hooks wait at a time, each on a connection of its own on which nothing goes on
 	)
 	loopv1.RegisterSessionsServer(srv, &sessions{o: s.o})
 	loopv1.RegisterDeliveriesServer(srv, &deliveries{o: s.o})

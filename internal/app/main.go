@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -75,6 +76,10 @@ func client(self string) string {
 	return path
 }
 
+// garbage is how much of what is no longer used may lie about, in percent of what is: half of what Go allows, since a daemon of a
+// few megabytes is swept in a millisecond.
+const garbage = 50
+
 // Main runs loopd with the command line and returns its exit code. It alone knows signals: INT and TERM stop, and a second one
 // at once; HUP reloads; and PIPE, when who reads the log is gone, does nothing.
 func Main(ctx context.Context, e Env) int {
@@ -96,6 +101,7 @@ func Main(ctx context.Context, e Env) int {
 		return exitUsage
 	}
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard)) // clients that hang up are no news
+	debug.SetGCPercent(garbage)
 	ctx, signals, release := catch(ctx)
 	defer release()
 

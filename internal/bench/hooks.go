@@ -84,18 +84,21 @@ func (p *place) hookTimes(ctx context.Context, n int) (ours, alone []time.Durati
 
 // waitingHooks measures a daemon that many hooks wait for.
 func (b *bench) waitingHooks(ctx context.Context, p *place) ([]row, error) {
-	without, _, err := memoryOf(p.loopd.pid())
-	if err != nil {
-		return nil, err
-	}
-	hooks, err := p.startWaiting(ctx, b.waiters)
+	var hooks []*proc.Child
 	defer func() {
 		for _, hook := range hooks {
 			_, _ = proc.Tree{Root: hook.ID()}.Kill()
 			hook.Reap()
 		}
 	}()
+	if err := p.startWaiting(ctx, &hooks, 1); err != nil { // what the first call of all costs is no hook's
+		return nil, err
+	}
+	without, _, err := memoryOf(p.loopd.pid())
 	if err != nil {
+		return nil, err
+	}
+	if err := p.startWaiting(ctx, &hooks, b.waiters); err != nil {
 		return nil, err
 	}
 	before, err := cpuOf(p.loopd.pid())
@@ -123,30 +126,30 @@ func (b *bench) waitingHooks(ctx context.Context, p *place) ([]row, error) {
 	}, nil
 }
 
-// startWaiting starts hooks that wait, each of another conversation, one after the other: so many at once would take longer to
-// start than a hook may. They end with this program at the latest.
-func (p *place) startWaiting(ctx context.Context, n int) (hooks []*proc.Child, err error) {
+// startWaiting starts n more hooks that wait, each of another conversation, one after the other: so many at once would take longer
+// to start than a hook may. They end with this program at the latest.
+func (p *place) startWaiting(ctx context.Context, hooks *[]*proc.Child, n int) error {
 	if err := os.WriteFile(p.in("told"), []byte(hookStdin), 0o600); err != nil {
-		return nil, err
+		return err
 	}
-	for i := range n {
+	for range n {
 		stdin, err := os.Open(p.in("told"))
 		if err != nil {
-			return hooks, err
+			return err
 		}
 		hook, err := proc.Start(proc.Program{
 			Path: filepath.Join(p.bin, "loopctl"), Args: []string{"hook", "claude", "wait"}, Dir: p.dir, Stdin: stdin,
-			Env: append(p.env, fmt.Sprintf("LOOP_WORK_ITEM=github:acme/shop#%d", i+1)),
+			Env: append(p.env, fmt.Sprintf("LOOP_WORK_ITEM=github:acme/shop#%d", len(*hooks)+1)),
 		})
 		if err := errors.Join(err, stdin.Close()); err != nil {
-			return hooks, err
+			return err
 		}
-		hooks = append(hooks, hook)
-		if err := p.awaitSockets(ctx, listeners+len(hooks)); err != nil {
-			return hooks, err
+		*hooks = append(*hooks, hook)
+		if err := p.awaitSockets(ctx, listeners+len(*hooks)); err != nil {
+			return err
 		}
 	}
-	return hooks, nil
+	return nil
 }
 
 // listeners are loopd's own: for the webhook and for loopctl.

@@ -41,11 +41,7 @@ func findHarness(harness string, parent int) (found ancestor, elsewhere bool) {
 	if harness == cursorName {
 		names = []string{"cursor-agent", "agent"}
 	}
-	line, err := proc.Lineage(parent)
-	if err != nil {
-		return ancestor{}, false
-	}
-	for _, id := range line {
+	for id := range proc.Lineage(parent) {
 		a := ancestor{id, proc.Args(id.PID)}
 		name := a.program()
 		if slices.Contains(names, name) && !a.daemon() {

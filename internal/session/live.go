@@ -86,15 +86,12 @@ func (o LiveOptions) whole() LiveOptions {
 
 // prove looks for the claimed process among those that the caller descends from.
 func prove(claimed, caller int) (loop.Process, bool) {
-	line, err := proc.Lineage(caller)
-	if err != nil {
-		return loop.Process{}, false
+	for id := range proc.Lineage(caller) {
+		if id.PID == claimed {
+			return loop.Process(id), true
+		}
 	}
-	at := slices.IndexFunc(line, func(id proc.Identity) bool { return id.PID == claimed })
-	if at < 0 {
-		return loop.Process{}, false
-	}
-	return loop.Process(line[at]), true
+	return loop.Process{}, false
 }
 
 // Report takes in what a hook told. The program that came first is present until it is gone; another one that has the same

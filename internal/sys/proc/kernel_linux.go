@@ -37,21 +37,28 @@ func stat(pid int) (row, error) {
 // parentheses and blanks: what counts begins after the last one.
 func parseStat(pid int, line []byte) (row, error) {
 	const state, parent, group, terminal, threads, start = 0, 1, 2, 4, 17, 19 // after the name, which is field 2
-	fields := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
-	if len(fields) <= start {
+	var fields [start + 1][]byte
+	n := 0
+	for field := range bytes.FieldsSeq(line[bytes.LastIndexByte(line, ')')+1:]) {
+		if fields[n] = field; n == start {
+			break
+		}
+		n++
+	}
+	if n < start {
 		return row{}, fmt.Errorf("malformed stat line %q", line)
 	}
 	var numbers [4]uint64
 	for i, field := range []int{parent, group, threads, start} {
-		n, err := strconv.ParseUint(fields[field], 10, 64)
+		n, err := strconv.ParseUint(string(fields[field]), 10, 64)
 		if err != nil {
 			return row{}, fmt.Errorf("malformed stat line %q: %w", line, err)
 		}
 		numbers[i] = n
 	}
 	// A first thread that ended while others work shows as a zombie, with more than one thread.
-	ended := strings.Contains("ZX", fields[state]) && numbers[2] <= 1
-	device, _ := strconv.ParseUint(fields[terminal], 10, 32)
+	ended := bytes.Contains([]byte("ZX"), fields[state]) && numbers[2] <= 1
+	device, _ := strconv.ParseUint(string(fields[terminal]), 10, 32)
 	return row{
 		pid: pid, parent: int(numbers[0]), group: int(numbers[1]), start: numbers[3], ended: ended, terminal: uint32(device),
 	}, nil

@@ -1,32 +1,25 @@
 package proc
 
-import (
-	"fmt"
-	"os"
-)
+import "iter"
 
 // maxLineage is more generations than any shell in any terminal has. A table that changes while it is read must not lead in a circle.
 const maxLineage = 100
 
-// Lineage names the process that has the pid now and those that it descends from, itself first, as far as they live. The error is
-// os.ErrProcessDone when there is no such process.
-func Lineage(pid int) ([]Identity, error) {
-	var line []Identity
-	for pid > 1 && len(line) < maxLineage {
-		row, err := stat(pid)
-		if err == nil && row.ended {
-			err = os.ErrProcessDone
+// Lineage yields the process that has the pid now and those that it descends from, itself first, as far as they live: none when
+// there is no such process. Each is looked up when it is its turn, so that whoever knows enough early pays no more.
+func Lineage(pid int) iter.Seq[Identity] {
+	return func(yield func(Identity) bool) {
+		for range maxLineage {
+			if pid <= 1 {
+				return
+			}
+			row, err := stat(pid)
+			if err != nil || row.ended || !yield(row.identity()) {
+				return
+			}
+			pid = row.parent
 		}
-		if err != nil && len(line) == 0 {
-			return nil, fmt.Errorf("process %d: %w", pid, err)
-		}
-		if err != nil {
-			return line, nil //nolint:nilerr // it ended just now, and what it started will go to another
-		}
-		line = append(line, row.identity())
-		pid = row.parent
 	}
-	return line, nil
 }
 
 // Args returns the arguments of a process, the program's name first, as it was started or as it calls itself now. There are none
