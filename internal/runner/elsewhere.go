@@ -2,15 +2,12 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/loop"
-	"github.com/loop-daemon/loop/internal/sys/atomicfile"
 	"github.com/loop-daemon/loop/internal/sys/proc"
 	"github.com/loop-daemon/loop/internal/tmux"
 )
@@ -66,35 +63,20 @@ func (e *elsewhere) deliver(ctx context.Context, ho loop.Handover, here loop.Pre
 	given := hand{
 		Item: ho.Session.WorkItem.Ref(), Launch: here.Launch, Process: &process, By: byHook, Token: ho.Run, At: time.Now().UTC(),
 	}
-	switch err := e.prepare(ho, given); {
-	case errors.Is(err, fs.ErrExist):
-		return endedBefore()
-	case err != nil:
-		return unreached(fmt.Errorf("prepare run %s: %w", ho.Run, err))
-	case isDone(stopped):
+	if out := given.prepare(e.runs, ho); out != nil {
+		return *out
+	}
+	if isDone(stopped) {
 		return endedBefore()
 	}
 	text := ho.Run.Token() + " " + tmux.Clean(ho.Title) + "\n\n" + tmux.Clean(ho.Prompt)
 	if !e.live.Hand(ho.Session.WorkItem, here.Launch, loop.Wake{Run: ho.Run, Title: ho.Title, Text: text}) {
-		return loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitBusy, Detail: "its hook has just stopped waiting"}
+		return *hookGone()
 	}
 	if ho.Handed != nil {
 		ho.Handed()
 	}
 	return e.receipt(ctx, ho, given, stopped)
-}
-
-// prepare writes the prompt and to whom it is about to be handed.
-func (e *elsewhere) prepare(ho loop.Handover, given hand) error {
-	dir, err := makeFolder(e.runs, ho.Run)
-	if err != nil {
-		return err
-	}
-	defer dir.close()
-	if err := atomicfile.Write(dir.root, promptFile, []byte(ho.Prompt), 0o600); err != nil {
-		return err
-	}
-	return dir.write(handFile, given)
 }
 
 // receipt waits for the word that the harness has shown a prompt that it was given.
@@ -126,24 +108,18 @@ func (e *elsewhere) receipt(ctx context.Context, ho loop.Handover, given hand, s
 	}
 }
 
-// seen reports whether the harness has shown the prompt of a run, by what its hooks told or by its own record.
+// seen reports whether the harness has shown the prompt of a run.
 func (e *elsewhere) seen(s loop.Session, given hand) bool {
-	if e.live.Shown(given.Token) {
-		return true
-	}
 	agent, err := e.agents(s.Harness)
 	if err != nil {
-		return false
+		return e.live.Shown(given.Token)
 	}
-	terminal, ok := agent.(harness.Terminal)
-	if !ok {
-		return false
-	}
-	heard, err := terminal.Heard(e.conversation(s, given), given.Token.Token())
+	term, _ := agent.(harness.Terminal)
+	seen, err := given.seen(e.live, term, conversations(s, e.conversation(s, given)))
 	if err != nil {
 		e.logger.Warn("whether a prompt was seen can't be told yet", "item", given.Item, "run", given.Token, "err", err)
 	}
-	return heard
+	return seen
 }
 
 // conversation is the one that the program has open, which a person may have cleared since.

@@ -80,6 +80,14 @@ func (w *terminal) tells(event loop.HookEvent, runs ...loop.RunID) {
 	})
 }
 
+// clears has the program go on in another conversation.
+func (w *terminal) clears(to loop.SessionID) {
+	pid := w.child.ID().PID
+	w.live.Report(loop.Report{
+		Event: loop.HookStart, Source: "clear", Item: w.handover("x").Session.WorkItem, Harness: "claude", SessionID: to, PID: pid, Caller: pid,
+	})
+}
+
 // waits has a hook of the program wait.
 func (w *terminal) waits() {
 	w.t.Helper()
@@ -201,22 +209,33 @@ func TestAPromptIsOwedAgainWhenTheProgramGoesFirst(t *testing.T) {
 }
 
 // What the program has written down counts, also where no hook could tell.
+// The program's record of a conversation tells that it was shown, whatever conversation it has gone on to since.
 func TestTheRecordOfAConversationIsAReceipt(t *testing.T) {
 	t.Parallel()
-	w := newTerminal(t, "answer")
-	w.tells(loop.HookStart)
-	w.waits()
-	out := w.hands(run1)
-	dir := filepath.Join(w.home, ".claude", "projects", "shop")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
+	for name, cleared := range map[string]bool{"the same": false, "cleared since": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTerminal(t, "answer")
+			w.tells(loop.HookStart)
+			w.waits()
+			out := w.hands(run1)
+			if cleared {
+				w.clears("another")
+			}
+			dir := filepath.Join(w.home, ".claude", "projects", "shop")
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			row := `{"type":"user","message":{"content":"` + run1.Token() + ` news"}}` + "\n"
+			if err := os.WriteFile(filepath.Join(dir, conversation+".jsonl"), []byte(row), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if !cleared { // else it lives on
+				w.exit()
+			}
+			w.ends(<-out, loop.RunDone, "")
+		})
 	}
-	row := `{"type":"user","message":{"content":"` + run1.Token() + ` news"}}` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, conversation+".jsonl"), []byte(row), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w.exit()
-	w.ends(<-out, loop.RunDone, "")
 }
 
 func TestAHandOverSurvivesARestart(t *testing.T) {

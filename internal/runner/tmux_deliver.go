@@ -7,12 +7,9 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
-	"github.com/loop-daemon/loop/internal/sys/atomicfile"
-	"github.com/loop-daemon/loop/internal/sys/proc"
 	"github.com/loop-daemon/loop/internal/tmux"
 )
 
@@ -24,20 +21,6 @@ const (
 	promptLimit   = 512 << 10        // bytes; what is longer is handed over as the name of its file
 	lostAfter     = 30 * time.Second // of idling with a hook that waits again, a prompt that was not shown is lost
 )
-
-// handFile tells how a run's prompt was handed to a live conversation. It is written before that is done.
-const handFile = "handed.json"
-
-// hand is what handFile holds.
-type hand struct {
-	Item    string         `json:"item"`
-	Launch  string         `json:"launch"`
-	Process *proc.Identity `json:"process,omitempty"` // the program that it was handed to in a terminal that is not ours
-	By      way            `json:"by"`
-	Title   string         `json:"title"`
-	Token   loop.RunID     `json:"token"` // the run whose token stands in the prompt: an earlier one when its draft was taken up
-	At      time.Time      `json:"at"`
-}
 
 // Deliver hands a prompt to the live harness of a session, which is started where there is none, and waits for the word that the
 // harness has seen it. Before that word the prompt is still owed: when the harness goes, the outcome is RunUnreached. When ctx
@@ -53,21 +36,13 @@ func (t *Tmux) Deliver(ctx context.Context, ho loop.Handover) loop.Outcome {
 		return endedBefore()
 	}
 	given := hand{Item: f.pane.Item, Launch: f.pane.Launch, By: by, Title: ho.Title, Token: ho.Run, At: time.Now().UTC()}
-	switch err := t.prepare(ho, given); {
-	case errors.Is(err, fs.ErrExist):
-		return endedBefore() // whoever ends a run that has no folder makes it one
-	case err != nil:
-		return unreached(fmt.Errorf("prepare run %s: %w", ho.Run, err))
+	if out := given.prepare(t.o.Runs, ho); out != nil {
+		return *out
 	}
 	if out := t.hand(ctx, ho, f, &given); out != nil {
 		return *out
 	}
 	return t.receipt(ctx, ho, f, given, stop)
-}
-
-// endedBefore is the outcome of a prompt that was not handed over any more.
-func endedBefore() loop.Outcome {
-	return loop.Outcome{Kind: loop.RunEnded, Detail: "ended on request before it was handed over"}
 }
 
 // reach finds or starts the live harness of a session and says how a prompt can be handed to it. The outcome is set when it can't.
@@ -124,29 +99,6 @@ func (t *Tmux) patient(ctx context.Context, f *found, s loop.Session, patience t
 	}
 }
 
-// prepare writes the prompt and how it is about to be handed over.
-func (t *Tmux) prepare(ho loop.Handover, given hand) error {
-	dir, err := makeFolder(t.o.Runs, ho.Run)
-	if err != nil {
-		return err
-	}
-	defer dir.close()
-	if err := atomicfile.Write(dir.root, promptFile, []byte(ho.Prompt), 0o600); err != nil {
-		return err
-	}
-	return dir.write(handFile, given)
-}
-
-// note writes anew how a prompt is about to be handed over.
-func (t *Tmux) note(ho loop.Handover, given hand) error {
-	dir, err := openFolder(t.o.Runs, ho.Run)
-	if err != nil {
-		return err
-	}
-	defer dir.close()
-	return dir.write(handFile, given)
-}
-
 // text is a prompt as a live conversation gets it: a line of ours first, which no terminal UI takes for a command and by which the
 // run is known again.
 func (t *Tmux) text(ho loop.Handover, f found, given hand) (first, rest string) {
@@ -171,7 +123,7 @@ func (t *Tmux) hand(ctx context.Context, ho loop.Handover, f found, given *hand)
 	}
 	first, rest := t.text(ho, f, *given)
 	if !t.o.Live.Hand(f.item, f.pane.Launch, loop.Wake{Run: ho.Run, Title: ho.Title, Text: first + "\n\n" + rest}) {
-		return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitBusy, Detail: "its hook has just stopped waiting"}
+		return hookGone()
 	}
 	if ho.Handed != nil {
 		ho.Handed()
@@ -211,26 +163,13 @@ func (t *Tmux) receipt(ctx context.Context, ho loop.Handover, f found, given han
 	}
 }
 
-// seen reports whether the harness has seen the prompt of a run, by what its hooks told or by its own record.
-// That may be of an earlier conversation than the present one: a person clears it whenever they like.
+// seen reports whether the harness has seen the prompt of a run.
 func (t *Tmux) seen(s loop.Session, given hand, p pane) (bool, error) {
-	if t.o.Live.Shown(given.Token) {
-		return true, nil
-	}
 	term, err := t.terminal(p.Harness)
 	if err != nil {
-		return false, err
+		return t.o.Live.Shown(given.Token), err
 	}
-	ids := append([]loop.SessionID{t.presence(p).SessionID, p.SessionID, s.HarnessSessionID}, s.PreviousSessionIDs...)
-	for i, id := range ids {
-		if id == "" || slices.Contains(ids[:i], id) {
-			continue
-		}
-		if heard, err := term.Heard(id, given.Token.Token()); heard || err != nil {
-			return heard, err
-		}
-	}
-	return false, nil
+	return given.seen(t.o.Live, term, conversations(s, t.presence(p).SessionID, p.SessionID))
 }
 
 // gone is the outcome of a prompt whose harness went: the last look decides. A harness that goes each time is not tried for ever.
@@ -304,16 +243,6 @@ func (t *Tmux) prompt(run loop.RunID) string {
 	}
 	defer dir.close()
 	return string(dir.tail(promptFile, math.MaxInt64))
-}
-
-// readHand returns how a run was handed to a pane; fs.ErrNotExist when it was not.
-func readHand(runs string, id loop.RunID) (hand, error) {
-	f, err := openFolder(runs, id)
-	if err != nil {
-		return hand{}, err
-	}
-	defer f.close()
-	return read[hand](f, handFile)
 }
 
 // Terminate gives up waiting for the word that a prompt was seen. It ends no harness: see End.

@@ -99,7 +99,7 @@ func (t *Tmux) takeUp(ctx context.Context, ho loop.Handover, f found, given *han
 		if t.prompt(run) != ho.Prompt {
 			continue
 		}
-		if err := t.note(ho, *given); err != nil {
+		if err := given.note(t.o.Runs, ho.Run); err != nil {
 			out := unreached(err)
 			return &out
 		}
