@@ -2,6 +2,7 @@ package githubtest_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -169,4 +170,24 @@ func TestDeliveryOfAHook(t *testing.T) {
 	}, lines); diff != "" {
 		t.Errorf("the log (-want +got):\n%s", diff)
 	}
+}
+
+// TestTheLogKnowsWhatWasAnswered asks a server that is not done with a request whose answer is there.
+func TestTheLogKnowsWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	sent, done := make(chan struct{}), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(sent)
+		<-done
+	}))
+	t.Cleanup(slow.Close)
+	s.Repo("acme", "shop").Open("ann", githubtest.Item{})
+	s.Webhook(slow.URL, []byte("s3cret"))
+	ask(t, s, http.MethodPost, "/repos/acme/shop/issues/1/comments", `{"body":"hello"}`)
+	<-sent
+	if diff := cmp.Diff(http.StatusCreated, s.Requests()[0].Status); diff != "" {
+		t.Errorf("the status in the log (-want +got):\n%s", diff)
+	}
+	close(done)
 }

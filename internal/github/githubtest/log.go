@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,8 +35,10 @@ func (r Request) line() string {
 func (s *Server) Requests() []Request {
 	return read(s, func() []Request {
 		var out []Request
-		for _, r := range s.log {
-			out = append(out, *r)
+		for _, x := range s.log {
+			r := x.Request
+			r.Status = int(x.status.Load())
+			out = append(out, r)
 		}
 		return out
 	})
@@ -61,11 +64,17 @@ func (s *Server) Count(pattern string) (all, unchanged int) {
 	return all, unchanged
 }
 
+// exchange is a request with its answer.
+type exchange struct {
+	Request
+	status atomic.Int32 // known before who asked has the answer, which is written while s.mu is held
+}
+
 // begin writes a request down as it comes.
-func (s *Server) begin(r *http.Request) *Request {
+func (s *Server) begin(r *http.Request) *exchange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	entry := &Request{
+	entry := &exchange{Request: Request{
 		Method:      r.Method,
 		Path:        r.URL.EscapedPath(),
 		Query:       r.URL.Query(),
@@ -73,17 +82,16 @@ func (s *Server) begin(r *http.Request) *Request {
 		Conditional: r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != "",
 		At:          s.now(),
 		InFlight:    s.inFlight,
-	}
+	}}
 	s.inFlight++
 	s.log = append(s.log, entry)
 	return entry
 }
 
-func (s *Server) end(entry *Request, status int) {
+func (s *Server) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inFlight--
-	entry.Status = status
 }
 
 // glob reports whether text is what pattern says, in which each * stands for anything.
@@ -103,25 +111,21 @@ func glob(pattern, text string) bool {
 	return ok
 }
 
-// witness remembers the status of an answer.
+// witness writes down with what status a request is answered.
 type witness struct {
 	http.ResponseWriter
-	status int
+	of *exchange
 }
 
 // WriteHeader passes the status on.
 func (w *witness) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
+	w.of.status.CompareAndSwap(0, int32(status))
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write passes bytes on.
 func (w *witness) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.status = http.StatusOK
-	}
+	w.of.status.CompareAndSwap(0, http.StatusOK)
 	return w.ResponseWriter.Write(b)
 }
 

@@ -39,10 +39,10 @@ func (q *query) text(name string) string {
 // ServeHTTP answers a request as GitHub would.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	entry := s.begin(r)
-	out := &witness{ResponseWriter: w}
-	defer func() { s.end(entry, out.status) }()
+	defer s.end()
+	out := &witness{w, entry}
 	s.greet(out.Header(), r)
-	s.fault(entry)(http.HandlerFunc(s.serve)).ServeHTTP(out, r)
+	s.fault(&entry.Request)(http.HandlerFunc(s.serve)).ServeHTTP(out, r)
 }
 
 // greet writes the headers that every answer has, a refusal too.

@@ -43,7 +43,7 @@ type Server struct {
 	hooks    []*Hook
 	limits   limits
 	rules    []*rule
-	log      []*Request
+	log      []*exchange
 	inFlight int
 }
 
