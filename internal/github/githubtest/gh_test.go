@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -149,6 +150,10 @@ func TestGHReads(t *testing.T) {
 	g.json(t, second, with("pr", "view", "2", "--json", pullFields)...)
 	g.json(t, `{"number": 2}`, with("pr", "view", "bob:issue-1", "--json", "number")...)
 
+	const checks = "lint\tfail\t0\thttps://git.example.com/acme/shop/runs/3001\nci/x\tpass\t0\thttps://ci.example.com/3002\n"
+	if out, err := g.run(t, with("pr", "checks", "2")...); err == nil || out != checks { // one failed, which it ends with 1 for
+		t.Errorf("gh pr checks: %v, and says %q", err, out)
+	}
 	for _, args := range [][]string{{"issue", "view", "1"}, {"issue", "view", "1", "--comments"}, {"pr", "view", "2"}, {"issue", "list"}, {"pr", "list"}} {
 		if out, err := g.run(t, with(args...)...); err != nil || out == "" {
 			t.Errorf("gh %s: %v, and says %q", strings.Join(args, " "), err, out)
@@ -156,6 +161,34 @@ func TestGHReads(t *testing.T) {
 	}
 	if out, err := g.run(t, with("issue", "view", "9", "--json", "number")...); err == nil {
 		t.Errorf("an issue that there is not: %s", out)
+	}
+}
+
+// TestGHReadsPages holds that what is longer than a page is read to its end.
+func TestGHReadsPages(t *testing.T) {
+	t.Parallel()
+	g := startGH(t)
+	shop := g.s.Repo("acme", "shop")
+	for n := range 220 {
+		shop.Open("ann", githubtest.Item{PR: n%2 == 1, Labels: []string{"loop"}})
+	}
+	where := strings.TrimPrefix(g.s.URL, "https://") + "/acme/shop"
+	for _, tc := range []struct {
+		rows int
+		args []string
+	}{
+		{110, []string{"issue", "list", "--limit", "300", "--label", "loop", "--json", "number", "--jq", ".[].number", "-R", where}},
+		{110, []string{"issue", "list", "--limit", "300", "--json", "number", "--jq", ".[].number", "-R", where}},
+		{110, []string{"pr", "list", "--limit", "300", "--label", "loop", "--json", "number", "--jq", ".[].number", "-R", where}},
+		{105, []string{"pr", "list", "--limit", "105", "--json", "number", "--jq", ".[].number", "-R", where}},
+		{220, []string{"api", "--paginate", "repos/acme/shop/issues?per_page=100", "--jq", ".[].number"}},
+	} {
+		out, err := g.run(t, tc.args...)
+		rows := strings.Fields(out)
+		slices.Sort(rows)
+		if n := len(slices.Compact(rows)); err != nil || n != tc.rows {
+			t.Errorf("gh %s: %d rows, %v, want %d", strings.Join(tc.args, " "), n, err, tc.rows)
+		}
 	}
 }
 

@@ -26,6 +26,9 @@ func (q *query) graph(x *execution) object {
 		},
 		"search": func(args object) any {
 			text, _ := args["query"].(string)
+			if last, is := args["last"]; is && args["before"] == nil { // gh pages forward by it
+				args = object{"first": last, "after": args["after"]}
+			}
 			return connection(q.search(text))(args)
 		},
 		"nodes": func(args object) any {
