@@ -112,6 +112,14 @@ func commandDecision(del loop.Delivery) (loop.Decision, error) {
 	return dec, nil
 }
 
+// beginClose closes the records that a close ends, so that of several the first says why, and sets going what follows.
+func (d *Dispatcher) beginClose(ctx context.Context, del loop.Delivery) {
+	for _, c := range del.Closures {
+		_, _, _ = d.closeRecord(ctx, del, c) // one that cannot be written is tried again below
+	}
+	d.goRun(func(ctx context.Context) { d.closing(ctx, del) })
+}
+
 // closing carries out a close until all that it ends has ended. Every step may be done again after a crash.
 func (d *Dispatcher) closing(ctx context.Context, del loop.Delivery) {
 	for wait := time.Second; ; wait = min(2*wait, time.Minute) {

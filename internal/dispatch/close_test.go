@@ -2,10 +2,13 @@ package dispatch_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/loop-daemon/loop/internal/dispatch"
 	"github.com/loop-daemon/loop/internal/github/githubtest"
@@ -62,6 +65,27 @@ func TestAMergedPullRequestEndsTheSessionOfItsIssue(t *testing.T) {
 		h.is(id, loop.StateDone, "")
 		if s := h.session(shop15); s.CloseReason != loop.ClosePRMerged {
 			t.Errorf("session is %s (%s)", s.Status, s.CloseReason)
+		}
+	})
+}
+
+// TestTheFirstOfTwoClosesSaysWhy puts what the merge of a pull request and the close of its issue tell, which come at once.
+func TestTheFirstOfTwoClosesSaysWhy(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		for n := 100; n < 130; n++ {
+			w := mustItem("acme", "shop", n)
+			h.register(w)
+			merge := loop.DeliveryID(uuid.NewString())
+			h.put(merge, "pull_request", githubtest.PullRequest("closed", "octocat", githubtest.Item{
+				Number: n + 100, PR: true, Body: fmt.Sprintf("Closes #%d", n), Closed: true, Merged: true, At: time.Now(),
+			}))
+			second := h.arrive("issues", closed(n, time.Now()))
+			h.is(merge, loop.StateDone, "")
+			h.is(second, loop.StateDropped, loop.DropNoSession)
+			if s := h.session(w); s.CloseReason != loop.ClosePRMerged {
+				t.Errorf("the session of %s is %s (%s), want it closed for the merge", w.Ref(), s.Status, s.CloseReason)
+			}
 		}
 	})
 }

@@ -370,7 +370,7 @@ func (d *Dispatcher) setGoing(ctx context.Context, v verdict) {
 		}
 		d.enqueue(del.Item, j)
 	case loop.Close:
-		d.goRun(func(ctx context.Context) { d.closing(ctx, del) })
+		d.beginClose(ctx, del)
 	case loop.Control:
 		d.goRun(func(ctx context.Context) { d.controlling(ctx, del) })
 	case loop.Drop:

@@ -34,7 +34,7 @@ func (d *Dispatcher) recover(ctx context.Context) error {
 		switch {
 		case del.State == loop.StateReceived, del.State == loop.StateRunning && del.Run != "":
 		case del.Decision == loop.Close:
-			d.goRun(func(ctx context.Context) { d.closing(ctx, del) })
+			d.beginClose(ctx, del)
 		case del.Decision == loop.Control:
 			d.goRun(func(ctx context.Context) { d.controlling(ctx, del) })
 		default:
