@@ -68,11 +68,14 @@ func (h *hub) deliver(all []githubtest.Delivery) {
 	}
 }
 
-// idle waits until nothing is owed any more.
+// idle waits until nothing is owed any more, however much it is.
 func (h *hub) idle() {
 	h.t.Helper()
-	h.await("everything to be settled", func() bool {
+	owed := func() int64 {
 		d := h.status().Deliveries
-		return d["received"]+d["queued"]+d["waiting"]+d["running"] == 0
-	})
+		return d["received"] + d["queued"] + d["waiting"] + d["running"]
+	}
+	for n := owed(); n > 0; n = owed() {
+		h.await("one more to be settled", func() bool { return owed() != n })
+	}
 }

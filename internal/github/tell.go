@@ -87,6 +87,8 @@ func (t *teller) changes(ctx context.Context) error {
 		case "closed":
 			if c.At.Before(item.ClosedAt) || item.State != "closed" {
 				done = append(done, c)
+			} else if item.ClosedBy.Login == "" { // a pull request that was not merged does not say who
+				item.ClosedBy = c.Actor
 			}
 		}
 	}
