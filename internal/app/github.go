@@ -65,7 +65,7 @@ func (d *daemon) exists(ctx context.Context, w loop.WorkItem) route.Existence {
 
 // polling puts a configuration into the words of the poller.
 func polling(cfg config.Config) (poll.Settings, error) {
-	s := poll.Settings{Interval: cfg.Polling.Interval}
+	s := poll.Settings{Interval: cfg.Polling.Interval, Webhook: cfg.Webhook.Enabled}
 	if !cfg.Polling.Enabled {
 		return s, nil
 	}

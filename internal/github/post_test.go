@@ -38,7 +38,7 @@ func TestWrites(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := w.Redeliver(t.Context(), repo, 1, 2); err != nil {
+	if err := w.Redeliver(t.Context(), repo, loop.Undelivered{Hook: "1", Try: 2}); err != nil {
 		t.Error(err)
 	}
 	eyes, _ := json.Marshal(map[string]string{"content": "eyes"})
@@ -64,10 +64,10 @@ func TestFailedDeliveries(t *testing.T) {
 		{"id":5,"guid":"b","event":"issues","action":"closed","status_code":502,"delivered_at":"2026-07-02T10:05:00Z"},
 		{"id":4,"guid":"d","event":"issues","action":"closed","status_code":502,"delivered_at":"2026-07-02T09:59:59Z"}]`,
 		"Link", `</never>; rel="next"`)})
-	got, err := w.FailedDeliveries(t.Context(), repo, 1, epoch)
-	want := []github.HookDelivery{
-		{ID: 8, GUID: "b", Kind: loop.KindIssues, Action: "closed", Status: "Connection refused", At: at("02T10:08:00")},
-		{ID: 7, GUID: "c", Kind: loop.KindIssueComment, Code: 503, At: at("02T10:07:00")},
+	got, err := w.FailedDeliveries(t.Context(), repo, "1", epoch)
+	want := []loop.Undelivered{
+		{ID: "c", Kind: loop.KindIssueComment, Hook: "1", Try: 7, At: at("02T10:07:00")},
+		{ID: "b", Kind: loop.KindIssues, Hook: "1", Try: 8, At: at("02T10:08:00")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)

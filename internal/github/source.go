@@ -126,6 +126,16 @@ func (s *Source) Look(ctx context.Context, w loop.WorkItem) (loop.Thread, error)
 	return t, nil
 }
 
+// Undelivered lists the events since a time that a webhook of a repository could not bring us, the oldest first.
+func (s *Source) Undelivered(ctx context.Context, r loop.Repo, hook string, since time.Time) ([]loop.Undelivered, error) {
+	return s.client().FailedDeliveries(ctx, r, hook, since)
+}
+
+// Redeliver has GitHub send an event again.
+func (s *Source) Redeliver(ctx context.Context, r loop.Repo, u loop.Undelivered) error {
+	return s.client().Redeliver(ctx, r, u)
+}
+
 // thread is an item with what is known to have been said on it since a time.
 func (s *Source) thread(i Item, said []Comment, since time.Time) loop.Thread {
 	t := loop.Thread{Event: loop.Event{Repo: i.Repo, Item: i.Item}, At: i.UpdatedAt}

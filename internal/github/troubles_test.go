@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -154,19 +155,20 @@ func TestRedelivery(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	shop, r := h.shop()
+	hook := strconv.FormatInt(h.hook.ID, 10)
 	h.hook.Release() // to where nobody listens
 	shop.Open("octocat", githubtest.Item{})
 	h.gh.Advance(time.Hour)
 	shop.Open("octocat", githubtest.Item{})
-	failed, err := h.FailedDeliveries(t.Context(), r, h.hook.ID, githubtest.Epoch.Add(time.Minute))
-	if err != nil || len(failed) != 1 || failed[0].Kind != loop.KindIssues || failed[0].Action != "opened" {
+	failed, err := h.FailedDeliveries(t.Context(), r, hook, githubtest.Epoch.Add(time.Minute))
+	if err != nil || len(failed) != 1 || failed[0].Kind != loop.KindIssues {
 		t.Fatalf("%+v, %v", failed, err)
 	}
-	if err := h.Redeliver(t.Context(), r, h.hook.ID, failed[0].ID); err != nil {
+	if err := h.Redeliver(t.Context(), r, failed[0]); err != nil {
 		t.Fatal(err)
 	}
-	again, err := h.FailedDeliveries(t.Context(), r, h.hook.ID, githubtest.Epoch.Add(time.Minute))
-	if err != nil || len(again) != 1 || again[0].GUID != failed[0].GUID || again[0].ID == failed[0].ID {
+	again, err := h.FailedDeliveries(t.Context(), r, hook, githubtest.Epoch.Add(time.Minute))
+	if err != nil || len(again) != 1 || again[0].ID != failed[0].ID || again[0].Try == failed[0].Try {
 		t.Errorf("sent again, and still nobody listens: %+v, %v", again, err)
 	}
 }

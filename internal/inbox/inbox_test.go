@@ -357,3 +357,43 @@ func ids(all []loop.Delivery) []loop.DeliveryID {
 }
 
 var sameMoment = cmpopts.EquateApproxTime(time.Second)
+
+func TestHooksAreThoseThatBroughtSomething(t *testing.T) {
+	t.Parallel()
+	in, _ := open(t)
+	start := time.Date(2026, 7, 2, 10, 0, 0, 0, time.UTC)
+	other, host := shop15, shop15
+	other.Repo, host.Host = "Shop-2", "ghe.example.com"
+	for i, d := range []loop.Delivery{
+		{HookID: "7", Item: shop15.Sibling(1)},
+		{HookID: "7", Item: shop15.Sibling(2)},
+		{HookID: "8", Item: shop15},
+		{HookID: "", Item: shop15},
+		{HookID: "9", Item: other},
+		{HookID: "10", Item: host, Host: host.Host},
+		{HookID: "11"},
+		{HookID: "12", Item: shop15, Source: loop.SourcePoll},
+	} {
+		d.ID, d.Kind, d.ReceivedAt = loop.DeliveryID(fmt.Sprint(i)), "issues", start.Add(time.Duration(i)*time.Minute)
+		if d.Source == "" {
+			d.Source = loop.SourceWebhook
+		}
+		put(t, in, d)
+	}
+	for _, tc := range []struct {
+		repo loop.Repo
+		want []inbox.Hook
+	}{
+		{loop.Repo{Owner: "acme", Name: "SHOP"}, []inbox.Hook{{ID: "7", Since: start}, {ID: "8", Since: start.Add(2 * time.Minute)}}},
+		{loop.Repo{Host: "ghe.example.com", Owner: "acme", Name: "shop"}, []inbox.Hook{{ID: "10", Since: start.Add(5 * time.Minute)}}},
+		{loop.Repo{Owner: "acme", Name: "sho"}, nil},
+	} {
+		got, err := in.Hooks(t.Context(), tc.repo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("Hooks of %+v (-want +got):\n%s", tc.repo, diff)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
@@ -51,6 +52,29 @@ func (in *Inbox) Unfinished(ctx context.Context) ([]loop.Delivery, error) {
 // LastDone returns the deliveries that arrived last among those that are done, the newest first, at most limit.
 func (in *Inbox) LastDone(ctx context.Context, limit int) ([]loop.Delivery, error) {
 	return in.List(ctx, Filter{State: loop.StateDone, Limit: limit})
+}
+
+// Hook is a webhook that has brought a delivery.
+type Hook struct {
+	ID    string
+	Since time.Time // when the first of its deliveries arrived that are known
+}
+
+// Hooks returns the webhooks that have brought something about the items of a repository: those are ours.
+func (in *Inbox) Hooks(ctx context.Context, r loop.Repo) ([]Hook, error) {
+	w := loop.WorkItem{Provider: loop.ProviderGitHub, Host: r.Host, Owner: r.Owner, Repo: r.Name, Number: 1}
+	prefix := strings.TrimSuffix(string(w.Key()), "#1")
+	var all []Hook
+	err := in.each(ctx, func(rows *sql.Rows) error {
+		var h Hook
+		var since int64
+		err := rows.Scan(&h.ID, &since)
+		h.Since = moment(since)
+		all = append(all, h)
+		return err
+	}, "SELECT hook, min(received_at) FROM delivery WHERE item_key <> '' AND item_key > ? AND item_key < ? AND source = ? AND hook <> '' "+
+		"GROUP BY hook ORDER BY hook", prefix+"#", prefix+"$", loop.SourceWebhook) // $ follows #
+	return all, err
 }
 
 // Filter chooses deliveries. The zero value is the newest fifty.

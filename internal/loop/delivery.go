@@ -40,7 +40,7 @@ type Delivery struct {
 	Source     Source
 	Kind       string // event type as the source names it: "issue_comment", "close", …
 	Host       string // GitHub Enterprise host; "" is github.com
-	HookID     string // which webhook sent it, where known
+	HookID     string // which webhook sent it, where its signature proves that the webhook is ours
 	ReceivedAt time.Time
 	Body       []byte // JSON as it came; nil once it was pruned, and in listings
 

@@ -10,6 +10,8 @@
 // What was there before an item was first seen is not replayed, but for a command that nobody has carried out. That a
 // session's item is closed is put like anything else, and never concluded from a listing that failed, or from silence.
 //
+// After a cycle, now and then, what our own webhooks could not bring is asked for again, so that it comes by their door.
+//
 // One cycle runs at a time. It stops between two items.
 package poll
 
@@ -46,6 +48,10 @@ type Source interface {
 	Checks(ctx context.Context, r loop.Repo, since time.Time) ([]loop.Delivery, error)
 	// Look asks for one item, a pull request with its branches.
 	Look(ctx context.Context, w loop.WorkItem) (loop.Thread, error)
+	// Undelivered lists what a webhook of a repository could not bring since a time, the oldest first.
+	Undelivered(ctx context.Context, r loop.Repo, hook string, since time.Time) ([]loop.Undelivered, error)
+	// Redeliver has a webhook try again, which is no promise that the delivery arrives.
+	Redeliver(ctx context.Context, r loop.Repo, u loop.Undelivered) error
 }
 
 // Watch is a repository in which the items with a label are work.
@@ -60,6 +66,7 @@ type Watch struct {
 type Settings struct {
 	Watches  []Watch       // none while polling is off
 	Interval time.Duration // between two cycles over a watched repository
+	Webhook  bool          // deliveries of webhooks are taken, so those that failed are worth asking for again
 }
 
 // Options are what a Poller is made of. All fields are needed but Step.
@@ -91,6 +98,7 @@ type Count struct {
 	Deliveries int // that are new
 	Closures   int // of these, those that tell of a session's item being closed
 	Errors     int // items that could not be read, and are tried again
+	Again      int // deliveries of webhooks that had failed, and were asked for again
 }
 
 // Report is how the asking about a repository goes.
@@ -110,6 +118,8 @@ type Poller struct {
 	turn chan struct{} // held by the one cycle that runs
 	poke chan struct{} // holds one value when the settings have changed
 
+	refused map[hookKey]time.Time // until when a webhook is not asked about; whoever has the turn may touch it
+
 	mu    sync.Mutex
 	paces map[string]*pace // by the repository's name in lower case
 }
@@ -117,12 +127,13 @@ type Poller struct {
 // pace is when a repository is asked about, and how that goes. It is guarded by the Poller's mu.
 type pace struct {
 	Report
-	failures int // in a row
+	failures int       // in a row
+	missed   time.Time // when what webhooks could not bring is asked for again
 }
 
 // New returns a Poller; nothing is asked before Run or Poll.
 func New(o Options) *Poller {
-	return &Poller{Options: o, turn: make(chan struct{}, 1), poke: make(chan struct{}, 1), paces: map[string]*pace{}}
+	return &Poller{Options: o, turn: make(chan struct{}, 1), poke: make(chan struct{}, 1), refused: map[hookKey]time.Time{}, paces: map[string]*pace{}}
 }
 
 // Refresh has Run look at the settings again. It is to be called when they have changed.

@@ -12,7 +12,7 @@ import (
 )
 
 // Prune forgets how far was read what was not touched for keepDays, inbox.MinKeepDays at least: items that were closed, and
-// repositories that are not asked about any more with all of theirs. It returns how many items. What is followed stays. What comes back
+// repositories that are not asked about any more with all of theirs, and webhooks that were not looked at. It returns how many items. What is followed stays. What comes back
 // is as if it was never seen: only what happens from then on is news.
 func (p *Poller) Prune(ctx context.Context, now time.Time, keepDays int) (int, error) {
 	before := micros(now.AddDate(0, 0, -max(keepDays, inbox.MinKeepDays)))
@@ -51,7 +51,7 @@ func (p *Poller) Prune(ctx context.Context, now time.Time, keepDays int) (int, e
 				return fmt.Errorf("forget how far %s was polled: %w", name, err)
 			}
 		}
-		return nil
+		return forgetMissed(tx, before)
 	})
 	return int(n), err
 }

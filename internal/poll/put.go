@@ -21,13 +21,17 @@ const (
 
 // String says it to a person.
 func (c Count) String() string {
-	return fmt.Sprintf("%d items changed, %d deliveries, %d of them closures, %d errors", c.Items, c.Deliveries, c.Closures, c.Errors)
+	said := fmt.Sprintf("%d items changed, %d deliveries, %d of them closures, %d errors", c.Items, c.Deliveries, c.Closures, c.Errors)
+	if c.Again > 0 {
+		said += fmt.Sprintf("; %d webhook deliveries that had failed were asked for again", c.Again)
+	}
+	return said
 }
 
 func (c Count) fields(repo string) map[string]string {
 	return map[string]string{
 		"repo": repo, "items": strconv.Itoa(c.Items), "deliveries": strconv.Itoa(c.Deliveries), "closures": strconv.Itoa(c.Closures),
-		"errors": strconv.Itoa(c.Errors),
+		"errors": strconv.Itoa(c.Errors), "again": strconv.Itoa(c.Again),
 	}
 }
 

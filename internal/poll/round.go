@@ -29,6 +29,7 @@ type round struct {
 	*Poller
 
 	target target
+	asked  bool      // by a person
 	repo   loop.Repo // where it is now
 	row    repoRow   // how far it was read before
 	from   time.Time // changes are listed from then on
@@ -46,11 +47,13 @@ type round struct {
 
 // ask is a cycle over one repository. Its error says that the repository as a whole could not be read; what was put until then
 // is put.
-func (p *Poller) ask(ctx context.Context, t target) (Count, error) {
+func (p *Poller) ask(ctx context.Context, t target, asked bool) (Count, error) {
 	r := &round{
-		Poller: p, target: t, known: map[loop.ItemKey]bool{}, marked: map[loop.ItemKey]bool{}, live: map[loop.ItemKey]time.Time{},
+		Poller: p, target: t, asked: asked, known: map[loop.ItemKey]bool{}, marked: map[loop.ItemKey]bool{}, live: map[loop.ItemKey]time.Time{},
 	}
-	for _, part := range []func(context.Context) error{r.list, r.listOpen, r.listPulls, r.readThreads, r.readSessions, r.readChecks, r.advance} {
+	for _, part := range []func(context.Context) error{
+		r.list, r.listOpen, r.listPulls, r.readThreads, r.readSessions, r.readChecks, r.advance, r.catchMissed,
+	} {
 		if err := part(ctx); err != nil {
 			return r.count, err
 		}

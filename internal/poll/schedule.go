@@ -125,16 +125,12 @@ func (p *Poller) targets() []target {
 
 // cycle asks about one repository, and notes what came of it and when it is its turn again.
 func (p *Poller) cycle(ctx context.Context, t target, asked bool) {
-	count, err := p.ask(ctx, t)
+	count, err := p.ask(ctx, t, asked)
 	if ctx.Err() != nil {
 		return
 	}
 	p.mu.Lock()
-	last := p.paces[t.key()]
-	if last == nil {
-		last = &pace{}
-		p.paces[t.key()] = last
-	}
+	last := p.paceOf(t)
 	before := last.Trouble
 	last.Count, last.Trouble = count, ""
 	if err != nil {
@@ -149,6 +145,14 @@ func (p *Poller) cycle(ctx context.Context, t target, asked bool) {
 	trouble := last.Trouble
 	p.mu.Unlock()
 	p.tell(ctx, t, outcome{count, err, before, trouble, asked})
+}
+
+// paceOf returns how the asking about a repository goes. The caller holds mu.
+func (p *Poller) paceOf(t target) *pace {
+	if p.paces[t.key()] == nil {
+		p.paces[t.key()] = &pace{}
+	}
+	return p.paces[t.key()]
 }
 
 // nextTime returns when a repository is asked about again: later with each failure, and not while its host wants no requests.
@@ -182,7 +186,7 @@ type outcome struct {
 func (p *Poller) tell(ctx context.Context, t target, o outcome) {
 	repo := repoName(t.repo)
 	p.Logger.Debug("a repository was asked about", "repo", repo, "items", o.count.Items, "deliveries", o.count.Deliveries,
-		"closures", o.count.Closures, "errors", o.count.Errors, "err", o.err)
+		"closures", o.count.Closures, "errors", o.count.Errors, "again", o.count.Again, "err", o.err)
 	switch {
 	case o.err == nil && o.before != "":
 		p.Logger.Info("a repository answers again", "repo", repo)
@@ -190,7 +194,7 @@ func (p *Poller) tell(ctx context.Context, t target, o outcome) {
 		p.Logger.Warn("a repository cannot be asked about", "repo", repo, "err", o.err)
 		p.Log.Log(ctx, loop.LogEvent{Type: loop.LogPollProviderError, Message: o.trouble, Fields: map[string]string{"repo": repo}})
 	}
-	if o.err == nil && (o.asked || o.before != "" || o.count.Deliveries > 0) {
+	if o.err == nil && (o.asked || o.before != "" || o.count.Deliveries > 0 || o.count.Again > 0) {
 		p.Log.Log(ctx, loop.LogEvent{Type: loop.LogPollCycle, Message: o.count.String(), Fields: o.count.fields(repo)})
 	}
 }

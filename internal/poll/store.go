@@ -11,7 +11,7 @@ import (
 	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
-// Schema makes the tables of the package: how far each repository and each item was read.
+// Schema makes the tables of the package: how far each repository, each item and each webhook was read.
 func Schema() journal.Schema {
 	return journal.Schema{Name: "poll", Steps: []string{`
 		CREATE TABLE poll_repo (
@@ -28,8 +28,23 @@ func Schema() journal.Schema {
 			tries  INTEGER NOT NULL, -- how often it could not be read since it changed at failed
 			failed INTEGER NOT NULL
 		) STRICT, WITHOUT ROWID`, `
-		ALTER TABLE poll_item ADD COLUMN tried INTEGER NOT NULL DEFAULT 0; -- when it could not be read last
-		`}}
+		ALTER TABLE poll_item ADD COLUMN tried INTEGER NOT NULL DEFAULT 0; -- when it could not be read last`, `
+		CREATE TABLE poll_hook (
+			name   TEXT    NOT NULL, -- of its repository, as in poll_repo
+			hook   TEXT    NOT NULL, -- the provider's number of it
+			looked INTEGER NOT NULL, -- what it could not bring before is in poll_missed
+			PRIMARY KEY (name, hook)
+		) STRICT, WITHOUT ROWID;
+		CREATE TABLE poll_missed (
+			delivery TEXT    PRIMARY KEY,
+			name     TEXT    NOT NULL,
+			hook     TEXT    NOT NULL,
+			try      INTEGER NOT NULL, -- the provider's number of the sending that failed
+			at       INTEGER NOT NULL, -- when that was
+			asked    INTEGER NOT NULL, -- how often it was asked for again
+			due      INTEGER NOT NULL  -- when it is the next time
+		) STRICT, WITHOUT ROWID;
+		CREATE INDEX poll_missed_hook ON poll_missed (name, hook, at)`}}
 }
 
 // repoRow is how far a repository was read. The zero row is of one that was never seen.

@@ -37,12 +37,16 @@ type service struct {
 // Deliver stores one delivery.
 func (s *service) Deliver(ctx context.Context, req *loopv1.DeliverRequest) (*loopv1.DeliverResponse, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	if err := s.authenticate(ctx, md, req.GetBody()); err != nil {
+	signed, err := s.authenticate(ctx, md, req.GetBody())
+	if err != nil {
 		return nil, err
 	}
 	d, err := read(md, req.GetBody())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, loop.Plain(err))
+	}
+	if !signed {
+		d.HookID = "" // anybody may have said it, and GitHub is asked for what our webhooks could not bring
 	}
 	return s.store(ctx, d)
 }

@@ -16,18 +16,18 @@ import (
 )
 
 // authenticate refuses a request whose signature is missing, malformed or wrong, always in the same words: who does not
-// know the secret learns nothing about it.
-func (s *service) authenticate(ctx context.Context, md metadata.MD, body []byte) error {
+// know the secret learns nothing about it. It reports whether there was one.
+func (s *service) authenticate(ctx context.Context, md metadata.MD, body []byte) (signed bool, err error) {
 	signature := md.Get(headerSignature)
 	if len(signature) == 0 && s.AllowUnsigned != nil && s.AllowUnsigned() && fromLoopback(md) {
-		return nil
+		return false, nil
 	}
 	if err := github.Verify(s.Secrets(), body, signature); err != nil {
 		s.badSignature(ctx)
-		return status.Error(codes.Unauthenticated, headerSignature+" is missing or wrong")
+		return false, status.Error(codes.Unauthenticated, headerSignature+" is missing or wrong")
 	}
 	s.badInRow.Store(0)
-	return nil
+	return true, nil
 }
 
 // badSignature counts, and says so at the fifth in a row and then each time that there are ten times as many: a secret

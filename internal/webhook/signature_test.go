@@ -53,11 +53,13 @@ func TestUnsigned(t *testing.T) {
 		{"to a v6 address", true, "[::1]:8787", "", 202},
 		{"to localhost", true, "localhost", "", 202},
 		{"to a name that a web page may have", true, "rebound.example.com:8787", "", 401},
+		{"with a signature that is right", true, "127.0.0.1:8787", sign(object), 202},
 		{"with a signature that is wrong", true, "127.0.0.1:8787", "sha256=00", 401},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			o := options(&shelf{})
+			s := &shelf{}
+			o := options(s)
 			o.AllowUnsigned = func() bool { return c.allow }
 			r := signed(object)
 			r.Host = c.host
@@ -68,6 +70,11 @@ func TestUnsigned(t *testing.T) {
 			}
 			if got := serve(receiver(t, o), r).Code; got != c.want {
 				t.Errorf("status = %d, want %d", got, c.want)
+			}
+			for _, d := range s.all() {
+				if got := d.HookID != ""; got != (c.signature != "") {
+					t.Errorf("kept as a delivery of webhook %q, which only a signature proves to be ours", d.HookID)
+				}
 			}
 		})
 	}

@@ -51,6 +51,13 @@ func (s *Server) Webhook(url string, secret []byte) *Hook {
 	return h
 }
 
+// Move changes where deliveries are sent to from now on.
+func (h *Hook) Move(url string) {
+	h.s.mu.Lock()
+	defer h.s.mu.Unlock()
+	h.url = url
+}
+
 // Hold keeps deliveries back until Release, or until Take takes them.
 func (h *Hook) Hold() {
 	h.s.mu.Lock()
@@ -115,7 +122,8 @@ func (h *Hook) send(ctx context.Context, d Delivery, again bool) int {
 }
 
 func (h *Hook) post(ctx context.Context, d Delivery) (code int, status string) {
-	req, err := NewRequest(context.WithoutCancel(ctx), h.url, h.secret, d.Event, d.GUID, d.Body)
+	url := read(h.s, func() string { return h.url })
+	req, err := NewRequest(context.WithoutCancel(ctx), url, h.secret, d.Event, d.GUID, d.Body)
 	if err != nil {
 		return 0, "invalid address"
 	}
