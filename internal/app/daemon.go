@@ -47,6 +47,8 @@ type daemon struct {
 	next    *live // checked and not in force yet; the watcher's alone
 	reload  reloadState
 
+	reconfigured chan struct{} // holds one value when another configuration is in force; notify's
+
 	journal   *journal.DB
 	inbox     *inbox.Inbox
 	items     *item.Store

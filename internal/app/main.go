@@ -108,7 +108,10 @@ func Main(ctx context.Context, e Env) int {
 	level, format := new(slog.LevelVar), new(logFormat)
 	level.Set(loaded.Config.Daemon.Level())
 	format.set(loaded.Config.Daemon.LogFormat)
-	d := daemon{env: e, flags: *flags, loaded: loaded, level: level, format: format, log: slog.New(newLogHandler(e.Stderr, format, level))}
+	d := daemon{
+		env: e, flags: *flags, loaded: loaded, level: level, format: format, log: slog.New(newLogHandler(e.Stderr, format, level)),
+		reconfigured: make(chan struct{}, 1),
+	}
 	done := make(chan error, 1)
 	go func() { done <- d.run(ctx, signals.hup) }()
 	select {

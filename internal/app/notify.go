@@ -13,17 +13,23 @@ import (
 // notifyAgain is how long after the event log could not be read it is tried again.
 const notifyAgain = 5 * time.Second
 
-// notify tells the operator's program of what happens from now on, until ctx ends.
+// notify tells the operator's program of what happens from now on, until ctx ends. While there is no such program nobody looks.
 func (d *daemon) notify(ctx context.Context) {
+	o := notify.Options{Watch: d.fromNow, Settings: d.notifySettings, Log: d.events.Log, Logger: d.log}
 	for ctx.Err() == nil {
-		err := notify.Run(ctx, notify.Options{Watch: d.fromNow, Settings: d.notifySettings, Log: d.events.Log, Logger: d.log})
-		if err == nil {
-			return
+		if len(o.Settings().Command) == 0 {
+			select {
+			case <-ctx.Done():
+			case <-d.reconfigured:
+			}
+			continue
 		}
-		d.log.Warn("a person may not be told of what needs them", "err", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(notifyAgain):
+		if err := notify.Run(ctx, o); err != nil {
+			d.log.Warn("a person may not be told of what needs them", "err", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(notifyAgain):
+			}
 		}
 	}
 }

@@ -41,6 +41,10 @@ func (d *daemon) reloaded(r config.Reload) {
 	d.format.set(r.Config.Daemon.LogFormat)
 	d.dispatch.Refresh()
 	d.poller.Refresh()
+	select {
+	case d.reconfigured <- struct{}{}:
+	default: // it is told already
+	}
 	d.reload.set("", r.Restart, messages(r.Warnings))
 	d.events.Log(ctx, loop.LogEvent{
 		Type: loop.LogConfigReloaded, Message: "the configuration is reloaded",

@@ -25,7 +25,7 @@ const patience = 10 * time.Second
 
 // Settings say what is called, and for which events. They may change at any time.
 type Settings struct {
-	Command []string // the argument vector; empty calls nothing
+	Command []string // the argument vector; empty: nothing is called
 	On      []loop.LogType
 }
 
@@ -50,7 +50,8 @@ type told struct {
 	Fields     map[string]string `json:"fields"`
 }
 
-// Run tells of events until ctx ends, and returns nil then. An event log that cannot be read is told of, and ends it too.
+// Run tells of events until ctx ends, or one happens while no program is called any more, and returns nil then. An event log that
+// cannot be read is an error, and ends it too.
 func Run(ctx context.Context, o Options) error {
 	for ev, err := range o.Watch(ctx) {
 		if ctx.Err() != nil {
@@ -60,7 +61,10 @@ func Run(ctx context.Context, o Options) error {
 			return fmt.Errorf("watch for what a person is to be told: %w", err)
 		}
 		set := o.Settings()
-		if len(set.Command) == 0 || !slices.Contains(set.On, ev.Type) || !needsPerson(ev) {
+		if len(set.Command) == 0 {
+			return nil
+		}
+		if !slices.Contains(set.On, ev.Type) || !needsPerson(ev) {
 			continue
 		}
 		if err := call(ctx, patience, set.Command, ev); err != nil && ctx.Err() == nil {
