@@ -83,6 +83,8 @@ type Dispatcher struct {
 	slots slots
 	wg    sync.WaitGroup // workers, closes and found runs; all end before Run does
 
+	silent map[string]time.Time // hosts that did not answer in time, and until when they are not asked; intake's own
+
 	joining sync.Mutex // held while it is decided which conversation is an item's
 
 	mu      sync.Mutex
@@ -108,6 +110,7 @@ func New(o Options) *Dispatcher {
 		lanes:   map[loop.ItemKey]*lane{},
 		holds:   map[string]*hold{},
 		waiters: map[loop.DeliveryID]chan CloseResult{},
+		silent:  map[string]time.Time{},
 	}
 	d.slots.max = func() int { return d.Settings().MaxConcurrent }
 	return d

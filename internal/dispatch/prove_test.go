@@ -2,7 +2,13 @@ package dispatch_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/loop-daemon/loop/internal/github/githubtest"
 	"github.com/loop-daemon/loop/internal/loop"
@@ -51,4 +57,48 @@ func TestABranchNameIsProven(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A host that does not answer holds up what arrives once, however many of its items a branch speaks of; others are asked meanwhile.
+func TestAHostThatDoesNotAnswerHoldsUpOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		const patience = 5 * time.Second
+		asked := map[string]int{}
+		h.d.Exists = func(ctx context.Context, w loop.WorkItem) route.Existence {
+			if asked[w.Host]++; w.Host != "" {
+				return route.Proven
+			}
+			<-ctx.Done()
+			return route.Unanswered
+		}
+		began := time.Now()
+		opened := func(n int, options ...githubtest.Option) loop.DeliveryID {
+			id := loop.DeliveryID(uuid.NewString())
+			it := githubtest.Item{Number: n, PR: true, Head: fmt.Sprintf("issue-%d-shop", 100+n), Labels: []string{"go"}}
+			h.put(id, "pull_request", githubtest.PullRequest("labeled", "octocat", it, append(options, githubtest.Label("go"))...))
+			return id
+		}
+		for n := 1; n <= 20; n++ {
+			opened(n)
+		}
+		elsewhere := opened(21, githubtest.With("repository.html_url", "https://ghe.example.com/acme/shop"))
+		time.Sleep(patience)
+		synctest.Wait()
+		got, err := h.inbox.Get(t.Context(), elsewhere)
+		h.must(err)
+		if took := time.Since(began); got.State == loop.StateReceived || took > patience {
+			t.Errorf("after %s the last of them is %s, want all to be decided within %s", took, got.State, patience)
+		}
+		if want := map[string]int{"": 1, "ghe.example.com": 1}; !maps.Equal(asked, want) {
+			t.Errorf("asked %v, want %v", asked, want)
+		}
+		time.Sleep(time.Minute)
+		opened(22)
+		time.Sleep(patience)
+		synctest.Wait()
+		if asked[""] != 2 {
+			t.Errorf("asked %d times, want it to be asked again after a minute", asked[""])
+		}
+	})
 }
