@@ -35,8 +35,8 @@ func (d *daemon) connect(cfg config.GitHub) error {
 func (d *daemon) newPoller() *poll.Poller {
 	return poll.New(poll.Options{
 		Journal: d.journal, Inbox: d.inbox, Items: d.items, Log: d.events, Logger: d.log, Source: github.NewSource(d.hub.Load),
-		Settings: func() poll.Settings { return d.live.Load().polling }, Sessions: d.sessions.List, Decode: github.Decode,
-		Refs: d.dispatch.Refs, Command: d.commands, Step: d.env.Step,
+		Settings: func() poll.Settings { return d.live.Load().polling }, Sessions: d.sessions.List, Identify: d.sessions.Identify,
+		Decode: github.Decode, Refs: d.dispatch.Refs, Command: d.commands, Step: d.env.Step,
 	})
 }
 

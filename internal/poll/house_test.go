@@ -88,7 +88,8 @@ func (h *house) open() {
 	d := dispatch.New(dispatch.Options{Items: h.items, Sessions: h.sessions, Settings: func() dispatch.Settings { return dispatch.Settings{} }})
 	h.p = poll.New(poll.Options{
 		Journal: h.db, Inbox: h.inbox, Items: h.items, Log: h.log, Logger: quiet, Source: github.NewSource(func() *github.Client { return h.client }),
-		Settings: func() poll.Settings { return h.settings }, Sessions: h.sessions.List, Decode: github.Decode, Refs: d.Refs,
+		Settings: func() poll.Settings { return h.settings }, Sessions: h.sessions.List, Identify: h.sessions.Identify,
+		Decode: github.Decode, Refs: d.Refs,
 		Command: func(ev loop.Event) bool {
 			cmd, err := route.ParseCommand(ev.Comment.Body+ev.Review.Body, "/loop")
 			return err == nil && cmd.Verb != "" && ev.Actor.Login == "octocat"

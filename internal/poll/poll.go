@@ -82,6 +82,8 @@ type Options struct {
 	Settings func() Settings
 	// Sessions returns the sessions; those that are not closed are followed.
 	Sessions func() []loop.Session
+	// Identify notes the provider's number of a session's repository in its record, so that it is found after a rename.
+	Identify func(s loop.Session, repository int64) error
 	// Decode reads the payload of a delivery.
 	Decode func(loop.Delivery) (loop.Event, error)
 	// Refs returns the items that an event concerns, as routing sees it.

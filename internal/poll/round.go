@@ -2,6 +2,7 @@ package poll
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,9 +91,26 @@ func (r *round) list(ctx context.Context) (err error) {
 		}
 	}
 	for _, s := range r.Sessions() {
-		if s.Open() {
-			r.live[s.WorkItem.Key()] = s.CreatedAt.Add(r.ahead - time.Second).Truncate(time.Second)
+		if !s.Open() {
+			continue
 		}
+		r.live[s.WorkItem.Key()] = s.CreatedAt.Add(r.ahead - time.Second).Truncate(time.Second)
+		if err := r.identify(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identify notes which repository a session works in while it has the name by which the session knows it: that may change, and the
+// name be given to another.
+func (r *round) identify(s loop.Session) error {
+	name := s.WorkItem.RepoName()
+	if s.RepositoryID != 0 || !strings.EqualFold(name, repoName(r.target.repo)) || !strings.EqualFold(name, repoName(r.repo)) {
+		return nil
+	}
+	if err := r.Identify(s, r.repo.ID); err != nil && !errors.Is(err, loop.ErrNotFound) { // it may have ended meanwhile
+		return fmt.Errorf("note which repository %s is in: %w", s.WorkItem, err)
 	}
 	return nil
 }

@@ -25,6 +25,9 @@ func TestAListingThatFailsConcludesNothing(t *testing.T) {
 		"what was said on lines":     func(h *house) { h.gh.Fail("GET *pulls/comments*", githubtest.Answer(500), -1) },
 		"what is open":               func(h *house) { h.gh.Fail("GET *labels=*", githubtest.Answer(500), -1) },
 		"the token's right to it":    func(h *house) { h.shop.SetAccess(githubtest.Operator, false) },
+		"the token's scope":          func(h *house) { h.gh.AddToken(githubtest.Token, githubtest.Operator, "metadata=read") },
+		"issues being disabled":      func(h *house) { h.gh.Fail("GET *issues*", githubtest.Answer(410), -1) },
+		"everything, by a 404":       func(h *house) { h.gh.Fail("*", githubtest.Answer(404), -1) },
 		"the token":                  func(h *house) { h.gh.RemoveToken(githubtest.Token) },
 		"as much as may be asked of": func(h *house) { h.gh.Exhaust(403, time.Hour) },
 	} {

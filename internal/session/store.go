@@ -326,6 +326,16 @@ func (s *Store) Update(w loop.WorkItem, createdAt time.Time, f func(*loop.Sessio
 	return s.write(name, changed)
 }
 
+// Identify notes GitHub's number of a session's repository for FindRenamed, unless one is known. It fails as Update does.
+func (s *Store) Identify(one loop.Session, repositoryID int64) error {
+	return s.Update(one.WorkItem, one.CreatedAt, func(now *loop.Session) error {
+		if now.RepositoryID == 0 {
+			now.RepositoryID = repositoryID
+		}
+		return nil
+	})
+}
+
 // Prune removes sessions that were closed before keepDays, once nothing of them is waiting to be ended, and returns how many.
 func (s *Store) Prune(now time.Time, keepDays int) (int, error) {
 	before := now.AddDate(0, 0, -keepDays)

@@ -105,8 +105,12 @@ func TestFindRenamed(t *testing.T) {
 	t.Parallel()
 	s, _ := open(t)
 	old := made(shop15)
-	old.RepositoryID = 7
 	register(t, s, old)
+	for _, id := range []int64{7, 9} { // the first one counts
+		if err := s.Identify(old, id); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, tt := range []struct {
 		id   int64
 		item string

@@ -276,6 +276,17 @@ func (t *Thread) Transfer(who string, to *Repository) *Thread {
 	return now
 }
 
+// Convert makes a discussion of an issue, which stays as a closed and locked one that nobody can comment on.
+func (t *Thread) Convert(who string) {
+	t.repo.s.do(func(ch *change) {
+		t.close(ch, who, "", "")
+		t.touch()
+		t.Locked = true
+		t.note("converted_to_discussion", who)
+		t.emit(ch, "locked", who, nil)
+	})
+}
+
 // Delete deletes an issue: it answers 410.
 func (t *Thread) Delete(who string) {
 	t.repo.s.do(func(ch *change) {
