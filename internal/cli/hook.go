@@ -199,6 +199,9 @@ func (h hook) wait(ctx context.Context, c *client, who caller) error {
 	if err != nil || r.Event == "" || r.Run != "" {
 		return err
 	}
+	if r.Event == loop.HookStop { // the hook beside this one tells that too, but on a busy machine its time may be up
+		_, _ = c.Report(reading, reportRequest(r))
+	}
 	ctx, release := whileAlive(ctx, os.Getppid(), r.PID)
 	defer release()
 	req := &loopv1.WaitRequest{

@@ -184,6 +184,34 @@ func TestWaitingHookWakes(t *testing.T) {
 	}
 }
 
+// A hook that waits since a turn has ended says so: the one beside it may have run out of its time.
+func TestWaitingHookTellsThatTheTurnEnded(t *testing.T) {
+	t.Parallel()
+	for event, want := range map[string]int{"Stop": 1, "SessionStart": 0} {
+		t.Run(event, func(t *testing.T) {
+			t.Parallel()
+			f := newFake().start(t)
+			changed := f.live.Watch(shop)
+			left := make(chan result, 1)
+			go func() {
+				left <- loopctl(t.Context(), f.inPane(), strings.Replace(hookInput, "SessionStart", event, 1), "hook", "claude", "wait")
+			}()
+			arrived(t, changed)
+			f.live.Hand(shop, "l-1", loop.Wake{Text: "news"})
+			<-left
+			got := 0
+			for _, call := range f.called() {
+				if r, ok := call.(*loopv1.ReportRequest); ok && r.GetEvent() == "stop" {
+					got++
+				}
+			}
+			if got != want {
+				t.Errorf("a stop was told %d times, want %d", got, want)
+			}
+		})
+	}
+}
+
 // A hook that waits survives a restart of loopd, and says nothing of it.
 func TestWaitingHookOutlivesTheDaemon(t *testing.T) {
 	t.Parallel()

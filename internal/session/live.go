@@ -12,8 +12,13 @@ import (
 	"github.com/loop-daemon/loop/internal/sys/proc"
 )
 
-// maxShown is how many runs are remembered as shown. Whoever waits for one learns of it at once.
-const maxShown = 4096
+const (
+	// maxShown is how many runs are remembered as shown. Whoever waits for one learns of it at once.
+	maxShown = 4096
+	// overtaking is how long ago at most something was that is told after what came later: hooks run beside each other. What seems
+	// to be older was told before the clock was put back.
+	overtaking = 10 * time.Second
+)
 
 // Live is what hooks told of the conversations that are live now, the wake hooks that wait in them, and which run of ours writes
 // into a conversation that is live nowhere. A program counts while its process lives, which is looked at whenever it is asked for.
@@ -135,6 +140,9 @@ func (l *Live) hear(pl *place, r loop.Report) (asks bool) {
 		pl.programs = append(pl.programs, &loop.Presence{Launch: from.launch})
 	}
 	p := pl.programs[i]
+	if age := p.Since.Sub(at(r)); age > 0 && age < overtaking {
+		return false // what came later was told first
+	}
 	p.Harness, p.SessionID, p.Where = r.Harness, r.SessionID, cmp.Or(r.Where, p.Where)
 	if from.process.PID != 0 && !p.Process.Proven() {
 		p.Process = from.process

@@ -97,10 +97,13 @@ func TestPresenceFollowsWhatHooksTell(t *testing.T) {
 	unproven := func(r *loop.Report) { r.Launch, r.PID, r.Caller = "", 200, 300 }
 	again := func(r *loop.Report) { r.Launch, r.PID = "l-2", 0 }
 	later := func(r *loop.Report) { r.At = told.Add(6 * time.Second) }
+	hours := func(r *loop.Report) { r.At = told.Add(3 * time.Hour) }
 	start := from(loop.HookStart, source("startup"))
 	is := func(turn loop.Turn, detail string) *loop.Presence {
 		return &loop.Presence{Harness: "claude", SessionID: "s-1", Launch: "l-1", Process: loop.Process{PID: 100}, Turn: turn, Since: told, Detail: detail}
 	}
+	busyLater := is(loop.TurnBusy, "")
+	busyLater.Since = told.Add(6 * time.Second)
 	other := &loop.Presence{
 		Harness: "claude", SessionID: "s-2", Process: loop.Process{PID: 200, Start: 2000, Boot: "this"}, Turn: loop.TurnIdle, Since: told,
 	}
@@ -116,6 +119,8 @@ func TestPresenceFollowsWhatHooksTell(t *testing.T) {
 		{"start", []loop.Report{start}, is(loop.TurnIdle, "")},
 		{"prompt", []loop.Report{start, from(loop.HookPrompt)}, is(loop.TurnBusy, "")},
 		{"stop", []loop.Report{start, from(loop.HookPrompt), from(loop.HookStop)}, is(loop.TurnIdle, "")},
+		{"a stop that the next prompt overtook", []loop.Report{start, from(loop.HookPrompt, later), from(loop.HookStop)}, busyLater},
+		{"a clock that was put back", []loop.Report{from(loop.HookPrompt, hours), from(loop.HookStop)}, is(loop.TurnIdle, "")},
 		{"failure", []loop.Report{start, from(loop.HookPrompt), from(loop.HookFailure)}, is(loop.TurnIdle, "")},
 		{"waiting", []loop.Report{start, from(loop.HookWaiting, detail("Bash"))}, is(loop.TurnWaiting, "Bash")},
 		{"waiting still", []loop.Report{start, from(loop.HookWaiting, detail("Bash")), from(loop.HookWaiting, later)}, is(loop.TurnWaiting, "Bash")},
