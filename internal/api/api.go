@@ -50,7 +50,7 @@ type Dispatcher interface {
 	Register(ctx context.Context, r dispatch.Registration) (loop.Session, []string, error)
 	Close(ctx context.Context, w loop.WorkItem, terminal loop.TerminalWish, wait bool) (dispatch.CloseResult, error)
 	Start(ctx context.Context, m dispatch.Message) (dispatch.StartResult, error)
-	Stop(ctx context.Context, w loop.WorkItem) (dispatch.CloseResult, error)
+	Stop(ctx context.Context, w loop.WorkItem, wait bool) (dispatch.CloseResult, error)
 	LinkPullRequest(ctx context.Context, w, pull loop.WorkItem) (s loop.Session, before bool, err error)
 	Pause(ctx context.Context, w loop.WorkItem) (dispatch.PauseResult, error)
 	Resume(ctx context.Context, w loop.WorkItem) (dispatch.ResumeResult, error)
@@ -198,7 +198,6 @@ func (s *Server) grpcServer(streams context.Context) *grpc.Server {
 		grpc.MaxRecvMsgSize(maxRequest),
 		grpc.MaxConcurrentStreams(maxCalls),
 		grpc.ConnectionTimeout(greetingTimeout),
-		grpc.SharedWriteBuffer(true), // hundreds of hooks wait at a time, each on a connection of its own on which nothing goes on
 	)
 	loopv1.RegisterSessionsServer(srv, &sessions{o: s.o})
 	loopv1.RegisterDeliveriesServer(srv, &deliveries{o: s.o})

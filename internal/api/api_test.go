@@ -65,7 +65,7 @@ func (o *orders) Start(_ context.Context, m dispatch.Message) (dispatch.StartRes
 	return dispatch.StartResult{Delivery: "start-1", Lifted: true}, o.err
 }
 
-func (o *orders) Stop(context.Context, loop.WorkItem) (dispatch.CloseResult, error) {
+func (o *orders) Stop(context.Context, loop.WorkItem, bool) (dispatch.CloseResult, error) {
 	return o.close, o.err
 }
 

@@ -29,7 +29,7 @@ func (s *sessions) Stop(ctx context.Context, req *loopv1.StopRequest) (*loopv1.S
 	if err != nil {
 		return nil, err
 	}
-	res, err := s.o.Dispatcher.Stop(ctx, w)
+	res, err := s.o.Dispatcher.Stop(ctx, w, !req.GetNoWait())
 	if err != nil {
 		return nil, err
 	}

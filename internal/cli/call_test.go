@@ -47,6 +47,7 @@ func TestCalls(t *testing.T) {
 		{"sessions start acme/shop#15", &loopv1.StartRequest{WorkItem: shop}},
 		{"sessions start acme/shop#15 --say go", &loopv1.StartRequest{WorkItem: shop, Text: "go"}},
 		{"sessions stop acme/shop#15", &loopv1.StopRequest{WorkItem: shop}},
+		{"sessions stop acme/shop#15 --no-wait", &loopv1.StopRequest{WorkItem: shop, NoWait: true}},
 		{"sessions link-pr acme/web#12 --work-item acme/shop#15", &loopv1.LinkPullRequestRequest{WorkItem: shop, PullRequest: "github:acme/web#12"}},
 		{"comment acme/shop#15 it is done", &loopv1.CommentRequest{WorkItem: shop, Text: "it is done"}},
 		{"comment acme/shop#15 -", &loopv1.CommentRequest{WorkItem: shop, Text: "{}"}},
@@ -86,19 +87,21 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// An agent that closes its own session must not wait for its own end: the end waits for the command.
-func TestCloseOfTheOwnSession(t *testing.T) {
+// An agent that ends its own session must not wait for its own end: the end waits for the command.
+func TestTheEndOfTheOwnSession(t *testing.T) {
 	t.Parallel()
 	for own, want := range map[string]bool{
 		"github:ACME/shop#15": true,
 		"github:acme/shop#16": false,
 		"":                    false,
 	} {
-		f := newFake().start(t)
-		r := loopctl(t.Context(), f.env("LOOP_WORK_ITEM="+own), "", "sessions", "close", "acme/shop#15")
-		got := []any{r.Code, f.called()[0].(*loopv1.CloseRequest).GetNoWait()}
-		if diff := cmp.Diff([]any{0, want}, got); diff != "" {
-			t.Errorf("LOOP_WORK_ITEM=%q: exit code, no_wait (-want +got):\n%s", own, diff)
+		for _, verb := range []string{"close", "stop"} {
+			f := newFake().start(t)
+			r := loopctl(t.Context(), f.env("LOOP_WORK_ITEM="+own), "", "sessions", verb, "acme/shop#15")
+			got := []any{r.Code, f.called()[0].(interface{ GetNoWait() bool }).GetNoWait()}
+			if diff := cmp.Diff([]any{0, want}, got); diff != "" {
+				t.Errorf("%s, LOOP_WORK_ITEM=%q: exit code, no_wait (-want +got):\n%s", verb, own, diff)
+			}
 		}
 	}
 }

@@ -219,7 +219,27 @@ type closeSession struct {
 
 	KeepTmux bool `xor:"tmux" help:"Leave its terminal as a record to read, whatever the configuration says."`
 	KillTmux bool `xor:"tmux" help:"End its terminal too, whatever the configuration says. Of a session that is closed already, remove the terminal that stays."`
-	NoWait   bool `help:"Do not wait until the harness has ended. Taken by itself where an agent closes the session that it runs in."`
+
+	ending
+}
+
+// ending is how long a command stays that ends a session.
+type ending struct {
+	NoWait bool `help:"Do not wait until the harness has ended. Taken by itself where an agent ends the session that it runs in."`
+}
+
+// noWait reports whether the command does not wait. An agent's own loopctl must not: the agent waits for loopctl.
+func (e ending) noWait(item loop.WorkItem, who caller) bool {
+	own, err := loop.ParseRef(who.getenv("LOOP_WORK_ITEM"))
+	return e.NoWait || err == nil && own.Key() == item.Key()
+}
+
+// wentOn puts it into words when an error is that the command's patience ended before the harness did.
+func wentOn(err error, c *client, doing string, item loop.WorkItem) error {
+	if !late(err) {
+		return err
+	}
+	return fmt.Errorf("%s %s goes on, but its harness had not ended within %s: see loopctl sessions show %s", doing, item, c.link.patience, item)
 }
 
 // Help is shown below the flags.
@@ -241,16 +261,10 @@ func (s closeSession) Run(ctx context.Context, c *client, out *printer, who call
 	if err != nil {
 		return err
 	}
-	// An agent's own loopctl must not wait for the agent to end: the agent waits for loopctl.
-	own, err := loop.ParseRef(who.getenv("LOOP_WORK_ITEM"))
-	noWait := s.NoWait || err == nil && own.Key() == item.Key()
+	noWait := s.noWait(item, who)
 	answer, err := c.SessionsClient.Close(ctx, &loopv1.CloseRequest{WorkItem: item.Ref(), NoWait: noWait, Tmux: s.fate()})
-	if late(err) {
-		return fmt.Errorf("closing %s goes on, but its harness had not ended within %s: see loopctl sessions show %s",
-			item, c.link.patience, item)
-	}
 	if err != nil {
-		return err
+		return wentOn(err, c, "closing", item)
 	}
 	if err := reportClose(out, answer, item, noWait); err != nil {
 		return err

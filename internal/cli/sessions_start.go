@@ -64,7 +64,10 @@ func started(item loop.WorkItem, answer *loopv1.StartResponse) string {
 	return said + ": a session is started by delivery " + answer.GetDeliveryId()
 }
 
-type stopSession struct{ itemArg }
+type stopSession struct {
+	itemArg
+	ending
+}
 
 // Help is shown below the flags.
 func (stopSession) Help() string {
@@ -78,14 +81,14 @@ Example:
 }
 
 // Run has the item left alone.
-func (s stopSession) Run(ctx context.Context, c *client, out *printer) error {
+func (s stopSession) Run(ctx context.Context, c *client, out *printer, who caller) error {
 	item, err := s.item(ctx)
 	if err != nil {
 		return err
 	}
-	answer, err := c.SessionsClient.Stop(ctx, &loopv1.StopRequest{WorkItem: item.Ref()})
+	answer, err := c.SessionsClient.Stop(ctx, &loopv1.StopRequest{WorkItem: item.Ref(), NoWait: s.noWait(item, who)})
 	if err != nil {
-		return err
+		return wentOn(err, c, "stopping", item)
 	}
 	if out.json {
 		return out.printJSON(struct {

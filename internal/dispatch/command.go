@@ -20,8 +20,8 @@ import (
 const kindStart = string(loop.KindStart)
 
 // Stop closes the session of an item, if it has one, and keeps any from being started for it until Start, also after a restart. It
-// is a delivery, and returns as Close does.
-func (d *Dispatcher) Stop(ctx context.Context, w loop.WorkItem) (CloseResult, error) {
+// is a delivery, and returns as Close does, with wait and without.
+func (d *Dispatcher) Stop(ctx context.Context, w loop.WorkItem, wait bool) (CloseResult, error) {
 	if err := d.Sessions.Unreadable(w); err != nil {
 		return CloseResult{}, err
 	}
@@ -29,7 +29,7 @@ func (d *Dispatcher) Stop(ctx context.Context, w loop.WorkItem) (CloseResult, er
 	if !ok {
 		s = loop.Session{WorkItem: w}
 	}
-	return d.putClose(ctx, s, closeBody{Reason: loop.CloseStopped}, true)
+	return d.putClose(ctx, s, closeBody{Reason: loop.CloseStopped}, wait)
 }
 
 // Start lifts a stop and starts a session for an item that has none, where the configuration lets events start one: else it is

@@ -18,12 +18,12 @@ func TestStopHoldsUntilStart(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
 		h.register(shop15)
-		res, err := h.d.Stop(t.Context(), shop15)
+		res, err := h.d.Stop(t.Context(), shop15, true)
 		h.must(err)
 		if res.Session.CloseReason != loop.CloseStopped {
 			t.Errorf("stopped: %+v", res)
 		}
-		if _, err := h.d.Stop(t.Context(), shop15); err != nil {
+		if _, err := h.d.Stop(t.Context(), shop15, true); err != nil {
 			t.Errorf("stopped again: %v", err)
 		}
 		h.restart()
@@ -43,7 +43,7 @@ func TestStopHoldsUntilStart(t *testing.T) {
 func TestAnOpenedConversationLiftsNoStop(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
-		_, err := h.d.Stop(t.Context(), shop15)
+		_, err := h.d.Stop(t.Context(), shop15, true)
 		h.must(err)
 		p := h.program(21, "s-1")
 		p.tells(loop.HookStart, source("startup"))

@@ -1520,7 +1520,9 @@ func (x *StartResponse) GetWorks() bool {
 type StopRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The item's ref.
-	WorkItem      string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	WorkItem string `protobuf:"bytes,1,opt,name=work_item,json=workItem,proto3" json:"work_item,omitempty"`
+	// Answer once the record is closed, without waiting for the harness: for an agent that stops the item it works on.
+	NoWait        bool `protobuf:"varint,2,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1560,6 +1562,13 @@ func (x *StopRequest) GetWorkItem() string {
 		return x.WorkItem
 	}
 	return ""
+}
+
+func (x *StopRequest) GetNoWait() bool {
+	if x != nil {
+		return x.NoWait
+	}
+	return false
 }
 
 // StopResponse says what was ended.
@@ -2858,9 +2867,10 @@ const file_loop_v1_sessions_proto_rawDesc = "" +
 	"\vdelivery_id\x18\x01 \x01(\tR\n" +
 	"deliveryId\x12\x16\n" +
 	"\x06lifted\x18\x02 \x01(\bR\x06lifted\x12\x14\n" +
-	"\x05works\x18\x03 \x01(\bR\x05works\"*\n" +
+	"\x05works\x18\x03 \x01(\bR\x05works\"C\n" +
 	"\vStopRequest\x12\x1b\n" +
-	"\twork_item\x18\x01 \x01(\tR\bworkItem\"\xad\x01\n" +
+	"\twork_item\x18\x01 \x01(\tR\bworkItem\x12\x17\n" +
+	"\ano_wait\x18\x02 \x01(\bR\x06noWait\"\xad\x01\n" +
 	"\fStopResponse\x12*\n" +
 	"\asession\x18\x01 \x01(\v2\x10.loop.v1.SessionR\asession\x12#\n" +
 	"\rharness_ended\x18\x02 \x01(\bR\fharnessEnded\x12\x16\n" +
