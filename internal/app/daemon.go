@@ -177,7 +177,7 @@ func (d *daemon) build() error {
 		Headless: d.runs, Terminals: d.terminal, Panes: d.panes(), Runs: d.folders.Runs, Live: d.hooks, Agents: d.agent, Logger: d.log,
 	})
 	d.logins = newLogins()
-	d.outbox = outbox.New(outbox.Options{Journal: d.journal, Logger: d.log, Post: d.post, Report: d.events.Append})
+	d.outbox = outbox.New(outbox.Options{Journal: d.journal, Logger: d.log, Post: d.post, Report: d.events.Append, Step: d.env.Step})
 	d.dispatch = dispatch.New(dispatch.Options{
 		Outbox: d.outbox, Login: d.logins.of,
 		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Live: d.hooks, Log: d.events, Runner: d.hosts, Logger: d.log,

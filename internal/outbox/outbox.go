@@ -29,7 +29,7 @@ const (
 	lastWords = 3 * time.Second // what is on its way at a stop has this long to end
 )
 
-// Options are what an Outbox is made of. All are needed.
+// Options are what an Outbox is made of. All are needed but Step.
 type Options struct {
 	Journal *journal.DB // opened with Schema
 	Logger  *slog.Logger
@@ -39,6 +39,10 @@ type Options struct {
 	Post func(ctx context.Context, l Letter) (Receipt, error)
 	// Report adds an entry to the event log as a part of a write.
 	Report func(tx *journal.Tx, ev loop.LogEvent) error
+
+	// Step, if set, is called with the name of a step and of the topic when a letter is about to be sent, when GitHub has answered, and
+	// when what became of it is on disk, so that a test can stop the process there.
+	Step func(name string)
 }
 
 // Outbox is the letters of one journal. It is safe for concurrent use. A nil Outbox owes nothing and has posted nothing.
@@ -161,14 +165,23 @@ func (o *Outbox) send(ctx context.Context, e Entry) *LaterError {
 	if l.Topic != Reaction {
 		l.Text = loop.AddMarker(l.Text)
 	}
+	o.step("sending", e)
 	receipt, err := o.Post(posting, l)
+	o.step("answered", e)
 	later := o.judge(&e, receipt, err)
 	if err := o.end(ctx, e, receipt); err != nil {
 		// It is on disk that it was about to be sent: it is not sent again.
 		o.Logger.Error("cannot write what became of something that was posted", "item", e.Item.Ref(), "topic", e.Topic, "err", err)
 		later = &LaterError{time.Now().Add(retryWait), err}
 	}
+	o.step("written", e)
 	return later
+}
+
+func (o *Outbox) step(name string, e Entry) {
+	if o.Step != nil {
+		o.Step(name + " " + string(e.Topic))
+	}
 }
 
 // judge says what has become of a letter, and why its host is not to be asked for a while.
