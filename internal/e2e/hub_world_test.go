@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,4 +80,25 @@ func (h *hub) idle() {
 	for n := owed(); n > 0; n = owed() {
 		h.await("one more to be settled", func() bool { return owed() != n })
 	}
+}
+
+// standing is how a session stands, as `loopctl sessions list -o json` prints it.
+type standing struct {
+	WorkItem struct {
+		Ref    string
+		Number int
+	}
+	Status, CloseReason string
+}
+
+func (s standing) String() string {
+	return strings.TrimSpace(s.WorkItem.Ref + " " + s.Status + " " + s.CloseReason)
+}
+
+// sessions returns how all sessions stand, in the order of their items' numbers.
+func (h *hub) sessions() (all []standing) {
+	h.t.Helper()
+	h.decode(h.must("sessions", "list", "--status", "all", "-o", "json"), &all)
+	slices.SortFunc(all, func(a, b standing) int { return a.WorkItem.Number - b.WorkItem.Number })
+	return all
 }

@@ -300,17 +300,8 @@ func (h *hub) outcomes(happenings, before int) []outcome {
 		n, _ := strconv.Atoi(number)
 		of(n).Prompts = append(of(n).Prompts, run.Prompt)
 	}
-	var sessions []struct {
-		WorkItem struct {
-			Ref    string
-			Number int
-		}
-		Status, CloseReason string
-	}
-	h.decode(h.must("sessions", "list", "--status", "all", "-o", "json"), &sessions)
-	for _, s := range sessions {
-		line := strings.TrimSpace(s.WorkItem.Ref + " " + s.Status + " " + s.CloseReason)
-		of(s.WorkItem.Number).Sessions = append(of(s.WorkItem.Number).Sessions, line)
+	for _, s := range h.sessions() {
+		of(s.WorkItem.Number).Sessions = append(of(s.WorkItem.Number).Sessions, s.String())
 	}
 	for _, o := range all {
 		slices.SortFunc(o.Facts, func(a, b fact) int { return strings.Compare(a.Fact, b.Fact) })
