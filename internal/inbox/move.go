@@ -62,7 +62,7 @@ func (in *Inbox) Move(tx *journal.Tx, id loop.DeliveryID, to Transition) error {
 	_, err = tx.Exec("UPDATE delivery SET state = ?, reason = ?, error = ?, item = ?, item_key = ?, decision = ?, closures = ?, "+
 		"fact = ?, attempts = ?, due_at = ?, run = ?, summary = ?, ended_at = ? WHERE seq = ?",
 		r.State, r.Reason, r.Error, r.item, r.Item.Key(), r.Decision, r.closures,
-		r.Fact, r.Attempts, micros(r.DueAt), r.Run, r.Summary, micros(r.EndedAt), r.Seq)
+		r.Fact, r.Attempts, journal.Micros(r.DueAt), r.Run, r.Summary, journal.Micros(r.EndedAt), r.Seq)
 	if err != nil {
 		return fmt.Errorf("move delivery %s to %s: %w", id, to.State, err)
 	}

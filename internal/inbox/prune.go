@@ -25,8 +25,8 @@ type Pruned struct {
 // (MinKeepDays at least) whole deliveries that are final, facts and runs that have ended. What is not final stays, and what
 // failed keeps its body for as long as it is known, because it can be redelivered.
 func (in *Inbox) Prune(ctx context.Context, now time.Time, bodyDays, keepDays int) (Pruned, error) {
-	keep := micros(now.AddDate(0, 0, -max(keepDays, MinKeepDays)))
-	bodies := micros(now.AddDate(0, 0, -bodyDays))
+	keep := journal.Micros(now.AddDate(0, 0, -max(keepDays, MinKeepDays)))
+	bodies := journal.Micros(now.AddDate(0, 0, -bodyDays))
 	var p Pruned
 	for _, job := range []struct {
 		removed      *int

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
 // Get returns a delivery without its body; ErrNotFound for an id that never came or is kept no more.
@@ -69,7 +70,7 @@ func (in *Inbox) Hooks(ctx context.Context, r loop.Repo) ([]Hook, error) {
 		var h Hook
 		var since int64
 		err := rows.Scan(&h.ID, &since)
-		h.Since = moment(since)
+		h.Since = journal.Moment(since)
 		all = append(all, h)
 		return err
 	}, "SELECT hook, min(received_at) FROM delivery WHERE item_key <> '' AND item_key > ? AND item_key < ? AND source = ? AND hook <> '' "+
@@ -131,7 +132,7 @@ func (in *Inbox) CountByState(ctx context.Context) (map[loop.State]int64, error)
 func (in *Inbox) CountDropped(ctx context.Context, w loop.WorkItem, reason string, since time.Time) (int, error) {
 	var n int
 	err := in.db.Read().QueryRowContext(ctx, "SELECT count(*) FROM delivery WHERE item_key = ? AND item_key <> '' AND state = ? "+
-		"AND reason = ? AND ended_at >= ?", w.Key(), loop.StateDropped, reason, micros(since)).Scan(&n)
+		"AND reason = ? AND ended_at >= ?", w.Key(), loop.StateDropped, reason, journal.Micros(since)).Scan(&n)
 	if err != nil {
 		return 0, in.explain(fmt.Errorf("count dropped deliveries of %s: %w", w, err))
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/s2"
@@ -91,8 +90,8 @@ func (r row) insert(tx *journal.Tx, body Packed) (bool, error) {
 	result, err := tx.Exec("INSERT INTO delivery (key, id, source, kind, host, hook, received_at, state, reason, error, item, "+
 		"item_key, decision, closures, fact, attempts, due_at, run, summary, ended_at, body) "+
 		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
-		key(r.ID), r.ID, r.Source, r.Kind, r.Host, r.HookID, micros(r.ReceivedAt), r.State, r.Reason, r.Error, r.item,
-		r.Item.Key(), r.Decision, r.closures, r.Fact, r.Attempts, micros(r.DueAt), r.Run, r.Summary, micros(r.EndedAt), []byte(body))
+		key(r.ID), r.ID, r.Source, r.Kind, r.Host, r.HookID, journal.Micros(r.ReceivedAt), r.State, r.Reason, r.Error, r.item,
+		r.Item.Key(), r.Decision, r.closures, r.Fact, r.Attempts, journal.Micros(r.DueAt), r.Run, r.Summary, journal.Micros(r.EndedAt), []byte(body))
 	if err != nil {
 		return false, err
 	}
@@ -112,7 +111,7 @@ func get(from scanner) (loop.Delivery, error) {
 	if err != nil {
 		return d, err
 	}
-	d.ReceivedAt, d.DueAt, d.EndedAt = moment(received), moment(due), moment(ended)
+	d.ReceivedAt, d.DueAt, d.EndedAt = journal.Moment(received), journal.Moment(due), journal.Moment(ended)
 	if d.Item, err = parseItem(item); err != nil {
 		return d, fmt.Errorf("delivery %s: %w", d.ID, err)
 	}
@@ -199,18 +198,4 @@ func unpack(body []byte) ([]byte, error) {
 		return s2.Decode(nil, body[1:])
 	}
 	return nil, fmt.Errorf("body of %d bytes that is packed in no known way", len(body))
-}
-
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func moment(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
 }

@@ -34,7 +34,7 @@ func (in *Inbox) BeginRun(tx *journal.Tx, r Run) error {
 	}
 	result, err := tx.Exec("INSERT INTO run (id, item, item_key, harness, session_id, fresh, deliveries, started_at, ended_at, kind, "+
 		"outcome) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, '', '') ON CONFLICT DO NOTHING",
-		r.ID, r.Item.Ref(), r.Item.Key(), r.Harness, r.SessionID, r.Fresh, string(deliveries), micros(r.StartedAt))
+		r.ID, r.Item.Ref(), r.Item.Key(), r.Harness, r.SessionID, r.Fresh, string(deliveries), journal.Micros(r.StartedAt))
 	if err != nil {
 		return fmt.Errorf("begin run %s: %w", r.ID, err)
 	}
@@ -55,7 +55,7 @@ func (in *Inbox) EndRun(tx *journal.Tx, id loop.RunID, out loop.Outcome, at time
 		return fmt.Errorf("end run %s: %w", id, err)
 	}
 	result, err := tx.Exec("UPDATE run SET ended_at = ?, kind = ?, outcome = ? WHERE id = ? AND ended_at = 0",
-		micros(at), out.Kind, string(outcome), id)
+		journal.Micros(at), out.Kind, string(outcome), id)
 	if err != nil {
 		return fmt.Errorf("end run %s: %w", id, err)
 	}
@@ -89,7 +89,7 @@ func (in *Inbox) Runs(ctx context.Context, w loop.WorkItem, limit int) ([]Run, e
 func (in *Inbox) RunsSince(ctx context.Context, w loop.WorkItem, since time.Time) (int, error) {
 	var n int
 	err := in.db.Read().QueryRowContext(ctx, "SELECT count(*) FROM run WHERE item_key = ? AND started_at >= ? AND kind NOT IN (?, ?, ?, ?)",
-		w.Key(), micros(since), loop.RunNever, loop.RunUnreached, loop.RunHeld, loop.RunDeferred).Scan(&n)
+		w.Key(), journal.Micros(since), loop.RunNever, loop.RunUnreached, loop.RunHeld, loop.RunDeferred).Scan(&n)
 	if err != nil {
 		return 0, in.explain(fmt.Errorf("count runs of %s: %w", w, err))
 	}
@@ -114,7 +114,7 @@ func scanRun(from scanner) (Run, error) {
 	if err != nil {
 		return r, err
 	}
-	r.StartedAt, r.EndedAt = moment(started), moment(ended)
+	r.StartedAt, r.EndedAt = journal.Moment(started), journal.Moment(ended)
 	if r.Item, err = parseItem(item); err != nil {
 		return r, fmt.Errorf("run %s: %w", r.ID, err)
 	}

@@ -81,14 +81,14 @@ func (s *Store) Get(ctx context.Context, w loop.WorkItem) (Facts, error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Facts{}, s.explain(fmt.Errorf("read what is known of %s: %w", w, err))
 	}
-	return Facts{moment(stopped), moment(spawned), moment(labeled), moment(reopened), moment(closed), claim}, nil
+	return Facts{journal.Moment(stopped), journal.Moment(spawned), journal.Moment(labeled), journal.Moment(reopened), journal.Moment(closed), claim}, nil
 }
 
 // Stop remembers that a person stopped an item; nothing is started for it until Start, also after a restart. The first stop
 // counts.
 func (s *Store) Stop(tx *journal.Tx, w loop.WorkItem, at time.Time) error {
 	return change(tx, w, "INSERT INTO item (key, stopped_at) VALUES (?, ?) ON CONFLICT (key) DO UPDATE "+
-		"SET stopped_at = CASE stopped_at WHEN 0 THEN excluded.stopped_at ELSE stopped_at END", micros(at))
+		"SET stopped_at = CASE stopped_at WHEN 0 THEN excluded.stopped_at ELSE stopped_at END", journal.Micros(at))
 }
 
 // Start lifts a stop, and forgets that a session was started or announced before, so that one can be again.
@@ -100,19 +100,19 @@ func (s *Store) Start(tx *journal.Tx, w loop.WorkItem) error {
 // for an item that was closed since.
 func (s *Store) Spawned(tx *journal.Tx, w loop.WorkItem, at time.Time) error {
 	return change(tx, w, "INSERT INTO item (key, spawned_at) VALUES (?, ?) ON CONFLICT (key) DO UPDATE "+
-		"SET spawned_at = max(spawned_at, excluded.spawned_at) WHERE excluded.spawned_at > closed_at", micros(at))
+		"SET spawned_at = max(spawned_at, excluded.spawned_at) WHERE excluded.spawned_at > closed_at", journal.Micros(at))
 }
 
 // Labeled remembers when the label that starts sessions was set, unless the item was closed since.
 func (s *Store) Labeled(tx *journal.Tx, w loop.WorkItem, at time.Time) error {
 	return change(tx, w, "INSERT INTO item (key, labeled_at) VALUES (?, ?) ON CONFLICT (key) DO UPDATE "+
-		"SET labeled_at = max(labeled_at, excluded.labeled_at) WHERE excluded.labeled_at > closed_at", micros(at))
+		"SET labeled_at = max(labeled_at, excluded.labeled_at) WHERE excluded.labeled_at > closed_at", journal.Micros(at))
 }
 
 // Reopened remembers when an item was reopened.
 func (s *Store) Reopened(tx *journal.Tx, w loop.WorkItem, at time.Time) error {
 	return change(tx, w, "INSERT INTO item (key, reopened_at) VALUES (?, ?) ON CONFLICT (key) DO UPDATE "+
-		"SET reopened_at = max(reopened_at, excluded.reopened_at)", micros(at))
+		"SET reopened_at = max(reopened_at, excluded.reopened_at)", journal.Micros(at))
 }
 
 // Closed remembers when an item was closed, and forgets for what a session was started before then, so that an item that is
@@ -122,13 +122,13 @@ func (s *Store) Closed(tx *journal.Tx, w loop.WorkItem, at time.Time) error {
 		"SET closed_at = max(closed_at, excluded.closed_at), "+
 		"spawned_at = CASE WHEN spawned_at <= excluded.closed_at THEN 0 ELSE spawned_at END, "+
 		"labeled_at = CASE WHEN labeled_at <= excluded.closed_at THEN 0 ELSE labeled_at END, "+
-		"claim = CASE WHEN claimed_at <= excluded.closed_at THEN 0 ELSE claim END", micros(at))
+		"claim = CASE WHEN claimed_at <= excluded.closed_at THEN 0 ELSE claim END", journal.Micros(at))
 }
 
 // Claim remembers the comment by which a Loop announced a session, unless the item was closed since.
 func (s *Store) Claim(tx *journal.Tx, w loop.WorkItem, comment int64, at time.Time) error {
 	return change(tx, w, "INSERT INTO item (key, claim, claimed_at) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE "+
-		"SET claim = excluded.claim, claimed_at = excluded.claimed_at WHERE excluded.claimed_at > max(claimed_at, closed_at)", comment, micros(at))
+		"SET claim = excluded.claim, claimed_at = excluded.claimed_at WHERE excluded.claimed_at > max(claimed_at, closed_at)", comment, journal.Micros(at))
 }
 
 func change(tx *journal.Tx, w loop.WorkItem, query string, args ...any) error {
@@ -144,18 +144,4 @@ func (s *Store) explain(err error) error {
 		return fmt.Errorf("%w: %w", err, loop.ErrUnavailable)
 	}
 	return err
-}
-
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func moment(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
 }

@@ -32,7 +32,7 @@ func (s *Store) See(tx *journal.Tx, p Pull) error {
 		"head_name = excluded.head_name, head_repo_id = excluded.head_repo_id, open = excluded.open, seen_at = excluded.seen_at "+
 		"WHERE excluded.seen_at >= seen_at",
 		p.Item.Key(), p.Item.Ref(), repoKey(p.Item.Host, p.Item.Owner, p.Item.Repo), p.HeadSHA, p.HeadRef, h.Host, h.Owner, h.Name, h.ID,
-		p.Open, micros(p.SeenAt))
+		p.Open, journal.Micros(p.SeenAt))
 	if err != nil {
 		return fmt.Errorf("remember how %s stands: %w", p.Item, err)
 	}
@@ -92,7 +92,7 @@ type Link struct {
 // one that was declared stays so.
 func (s *Store) Link(tx *journal.Tx, pull loop.WorkItem, l Link) error {
 	_, err := tx.Exec("INSERT INTO link (pull, item, ref, declared, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "+
-		"SET declared = declared OR excluded.declared", pull.Key(), l.Item.Key(), l.Item.Ref(), l.Declared, micros(l.At))
+		"SET declared = declared OR excluded.declared", pull.Key(), l.Item.Key(), l.Item.Ref(), l.Declared, journal.Micros(l.At))
 	if err != nil {
 		return fmt.Errorf("remember that %s belongs to %s: %w", pull, l.Item, err)
 	}
@@ -110,7 +110,7 @@ func (s *Store) Links(ctx context.Context, pull loop.WorkItem) ([]Link, error) {
 		if err == nil {
 			l.Item, err = loop.ParseRef(ref)
 		}
-		l.At = moment(at)
+		l.At = journal.Moment(at)
 		links = append(links, l)
 		return err
 	}, "SELECT ref, declared, at FROM link WHERE pull = ? ORDER BY declared DESC, at, item", pull.Key())
@@ -159,7 +159,7 @@ func scanPull(from interface{ Scan(dest ...any) error }) (Pull, error) {
 	if err != nil {
 		return p, err
 	}
-	p.SeenAt = moment(seen)
+	p.SeenAt = journal.Moment(seen)
 	p.Item, err = loop.ParseRef(ref)
 	return p, err
 }

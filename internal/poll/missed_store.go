@@ -27,11 +27,11 @@ func (p *Poller) lookedAt(ctx context.Context, key hookKey) (time.Time, error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, fmt.Errorf("read when webhook %s of %s was looked at: %w", key.hook, key.name, p.Journal.Explain(err))
 	}
-	return moment(looked), nil
+	return journal.Moment(looked), nil
 }
 
 func writeLooked(tx *journal.Tx, key hookKey, at time.Time) error {
-	_, err := tx.Exec("INSERT OR REPLACE INTO poll_hook (name, hook, looked) VALUES (?, ?, ?)", key.name, key.hook, micros(at))
+	_, err := tx.Exec("INSERT OR REPLACE INTO poll_hook (name, hook, looked) VALUES (?, ?, ?)", key.name, key.hook, journal.Micros(at))
 	return err
 }
 
@@ -58,7 +58,7 @@ func (p *Poller) queryMissed(ctx context.Context, key hookKey) ([]missedRow, err
 		if err := rows.Scan(&m.delivery, &m.try, &at, &m.asked, &due); err != nil {
 			return nil, err
 		}
-		m.at, m.due = moment(at), moment(due)
+		m.at, m.due = journal.Moment(at), journal.Moment(due)
 		all = append(all, m)
 	}
 	return all, rows.Err()
@@ -68,12 +68,12 @@ func (p *Poller) queryMissed(ctx context.Context, key hookKey) ([]missedRow, err
 // asked for it.
 func insertMissed(tx *journal.Tx, key hookKey, u loop.Undelivered) error {
 	_, err := tx.Exec("INSERT INTO poll_missed (delivery, name, hook, try, at, asked, due) VALUES (?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING",
-		u.ID, key.name, key.hook, u.Try, micros(u.At))
+		u.ID, key.name, key.hook, u.Try, journal.Micros(u.At))
 	return err
 }
 
 func (m missedRow) write(tx *journal.Tx) error {
-	_, err := tx.Exec("UPDATE poll_missed SET asked = ?, due = ? WHERE delivery = ?", m.asked, micros(m.due), m.delivery)
+	_, err := tx.Exec("UPDATE poll_missed SET asked = ?, due = ? WHERE delivery = ?", m.asked, journal.Micros(m.due), m.delivery)
 	return err
 }
 

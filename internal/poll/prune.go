@@ -15,7 +15,7 @@ import (
 // repositories that are not asked about any more with all of theirs, and webhooks that were not looked at. It returns how many items. What is followed stays. What comes back
 // is as if it was never seen: only what happens from then on is news.
 func (p *Poller) Prune(ctx context.Context, now time.Time, keepDays int) (int, error) {
-	before := micros(now.AddDate(0, 0, -max(keepDays, inbox.MinKeepDays)))
+	before := journal.Micros(now.AddDate(0, 0, -max(keepDays, inbox.MinKeepDays)))
 	closed, err := p.keys(ctx, "SELECT key FROM poll_item WHERE closed AND told < ?", before)
 	if err != nil {
 		return 0, err
@@ -25,7 +25,7 @@ func (p *Poller) Prune(ctx context.Context, now time.Time, keepDays int) (int, e
 	if err != nil {
 		return 0, err
 	}
-	repos = slices.DeleteFunc(repos, func(name string) bool { return p.isAsked(name, moment(before)) })
+	repos = slices.DeleteFunc(repos, func(name string) bool { return p.isAsked(name, journal.Moment(before)) })
 	var n int64
 	err = p.Journal.Write(ctx, func(tx *journal.Tx) error {
 		n = 0

@@ -60,13 +60,13 @@ func (p *Poller) repoRow(ctx context.Context, name string) (repoRow, error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return repoRow{}, fmt.Errorf("read how far %s was polled: %w", name, p.Journal.Explain(err))
 	}
-	r.since, r.cursor = moment(since), moment(cursor)
+	r.since, r.cursor = journal.Moment(since), journal.Moment(cursor)
 	return r, nil
 }
 
 func (r repoRow) write(tx *journal.Tx, name string) error {
 	_, err := tx.Exec("INSERT OR REPLACE INTO poll_repo (name, id, since, cursor) VALUES (?, ?, ?, ?)",
-		name, r.id, micros(r.since), micros(r.cursor))
+		name, r.id, journal.Micros(r.since), journal.Micros(r.cursor))
 	return err
 }
 
@@ -95,13 +95,13 @@ func (p *Poller) itemRow(ctx context.Context, w loop.WorkItem) (itemRow, error) 
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return itemRow{}, fmt.Errorf("read how far %s was polled: %w", w, p.Journal.Explain(err))
 	}
-	r.since, r.told, r.failed, r.tried = moment(since), moment(told), moment(failed), moment(tried)
+	r.since, r.told, r.failed, r.tried = journal.Moment(since), journal.Moment(told), journal.Moment(failed), journal.Moment(tried)
 	return r, nil
 }
 
 func (r itemRow) write(tx *journal.Tx, w loop.WorkItem) error {
 	_, err := tx.Exec("INSERT OR REPLACE INTO poll_item (key, since, told, closed, tries, failed, tried) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		w.Key(), micros(r.since), micros(r.told), r.closed, r.tries, micros(r.failed), micros(r.tried))
+		w.Key(), journal.Micros(r.since), journal.Micros(r.told), r.closed, r.tries, journal.Micros(r.failed), journal.Micros(r.tried))
 	return err
 }
 
@@ -111,18 +111,4 @@ func (p *Poller) forget(ctx context.Context, w loop.WorkItem) error {
 		_, err := tx.Exec("DELETE FROM poll_item WHERE key = ?", w.Key())
 		return err
 	})
-}
-
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func moment(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
 }
