@@ -105,10 +105,8 @@ func (b *bench) waitingHooks(ctx context.Context, p *place) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-time.After(b.idleFor):
+	if err := b.rest(ctx); err != nil {
+		return nil, err
 	}
 	after, err := cpuOf(p.loopd.pid())
 	if err != nil {

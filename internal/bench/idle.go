@@ -26,10 +26,8 @@ func (b *bench) idleDaemon(ctx context.Context) (_ []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-time.After(b.idleFor):
+	if err := b.rest(ctx); err != nil {
+		return nil, err
 	}
 	after, err := wakeUpsOf(p.loopd.pid())
 	if err != nil {
@@ -48,4 +46,14 @@ func (b *bench) idleDaemon(ctx context.Context) (_ []row, err error) {
 			aim: "no polling", met: said(woken < 1),
 		},
 	}, nil
+}
+
+// rest lets a daemon be that has nothing to do.
+func (b *bench) rest(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(b.idleFor):
+		return nil
+	}
 }

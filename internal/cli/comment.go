@@ -7,16 +7,13 @@ import (
 )
 
 // comment posts an agent's words on its work item.
-type comment struct {
-	Ref  string   `arg:"" help:"The work item: ${ref}."`
-	Text []string `arg:"" help:"The comment, as Markdown; - reads stdin."`
-}
+type comment struct{ words }
 
 // Help is shown below the flags.
 func (comment) Help() string {
 	return `
-It is posted with the token of loopd and ends with Loop's marker, so that it is not brought back to the agent. The answer is its
-page. The same words within ten minutes are posted once, so a call that failed may be made again.
+It is posted as Markdown with the token of loopd and ends with Loop's marker, so that it is not brought back to the agent. The
+answer is its page. The same words within ten minutes are posted once, so a call that failed may be made again.
 
 Examples:
 
@@ -27,15 +24,11 @@ Examples:
 
 // Run posts the comment.
 func (s comment) Run(ctx context.Context, c *client, out *printer, who caller) error {
-	item, err := findItem(ctx, s.Ref)
+	item, text, err := s.read(ctx, who.stdin)
 	if err != nil {
 		return err
 	}
-	words, err := wordsOf(s.Text, who.stdin)
-	if err != nil {
-		return err
-	}
-	answer, err := c.Comment(ctx, &loopv1.CommentRequest{WorkItem: item.Ref(), Text: words})
+	answer, err := c.Comment(ctx, &loopv1.CommentRequest{WorkItem: item.Ref(), Text: text})
 	if err != nil {
 		return err
 	}
@@ -43,10 +36,7 @@ func (s comment) Run(ctx context.Context, c *client, out *printer, who caller) e
 }
 
 // ask posts an agent's question, and has its session wait for the answer.
-type ask struct {
-	Ref  string   `arg:"" help:"The work item: ${ref}."`
-	Text []string `arg:"" help:"The question, as Markdown; - reads stdin."`
-}
+type ask struct{ words }
 
 // Help is shown below the flags.
 func (ask) Help() string {
@@ -63,15 +53,11 @@ Examples:
 
 // Run posts the question.
 func (s ask) Run(ctx context.Context, c *client, out *printer, who caller) error {
-	item, err := findItem(ctx, s.Ref)
+	item, text, err := s.read(ctx, who.stdin)
 	if err != nil {
 		return err
 	}
-	words, err := wordsOf(s.Text, who.stdin)
-	if err != nil {
-		return err
-	}
-	answer, err := c.Ask(ctx, &loopv1.AskRequest{WorkItem: item.Ref(), Text: words})
+	answer, err := c.Ask(ctx, &loopv1.AskRequest{WorkItem: item.Ref(), Text: text})
 	if err != nil {
 		return err
 	}

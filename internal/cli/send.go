@@ -16,8 +16,7 @@ const maxWords = 1 << 20
 
 // send says something to a session.
 type send struct {
-	Ref  string   `arg:"" help:"The work item: ${ref}."`
-	Text []string `arg:"" help:"What to say; - reads stdin."`
+	words
 }
 
 // Help is shown below the flags.
@@ -34,16 +33,12 @@ Examples:
 
 // Run sends the words.
 func (s send) Run(ctx context.Context, c *client, out *printer, who caller) error {
-	item, err := findItem(ctx, s.Ref)
-	if err != nil {
-		return err
-	}
-	words, err := wordsOf(s.Text, who.stdin)
+	item, text, err := s.read(ctx, who.stdin)
 	if err != nil {
 		return err
 	}
 	answer, err := c.Send(ctx, &loopv1.SendRequest{
-		WorkItem: item.Ref(), Text: words, By: cmp.Or(who.getenv("USER"), who.getenv("LOGNAME")),
+		WorkItem: item.Ref(), Text: text, By: cmp.Or(who.getenv("USER"), who.getenv("LOGNAME")),
 	})
 	if err != nil {
 		return err
@@ -57,18 +52,26 @@ func (s send) Run(ctx context.Context, c *client, out *printer, who caller) erro
 	return out.line("sent to %s as delivery %s", item, answer.GetDeliveryId())
 }
 
-// wordsOf joins the words of a command line, or reads stdin where they are -.
-func wordsOf(args []string, stdin io.Reader) (string, error) {
-	text := strings.Join(args, " ")
-	if text == "-" {
+// words are what somebody has to say about a work item.
+type words struct {
+	Ref  string   `arg:"" help:"The work item: ${ref}."`
+	Text []string `arg:"" help:"What to say; - reads stdin."`
+}
+
+// read finds the item, and joins the words of the command line or reads stdin where they are -.
+func (w words) read(ctx context.Context, stdin io.Reader) (item loop.WorkItem, text string, err error) {
+	if item, err = findItem(ctx, w.Ref); err != nil {
+		return item, "", err
+	}
+	if text = strings.Join(w.Text, " "); text == "-" {
 		read, err := io.ReadAll(io.LimitReader(stdin, maxWords))
 		if err != nil {
-			return "", fmt.Errorf("read stdin: %w", err)
+			return item, "", fmt.Errorf("read stdin: %w", err)
 		}
 		text = string(read)
 	}
 	if strings.TrimSpace(text) == "" {
-		return "", fmt.Errorf("there is nothing to say: %w", loop.ErrInvalid)
+		return item, "", fmt.Errorf("there is nothing to say: %w", loop.ErrInvalid)
 	}
-	return strings.ToValidUTF8(text, "\ufffd"), nil
+	return item, strings.ToValidUTF8(text, "\ufffd"), nil
 }
