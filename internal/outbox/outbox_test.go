@@ -355,6 +355,21 @@ func TestPruneKeepsWhatIsOurs(t *testing.T) {
 	})
 }
 
+func TestPruneKeepsWhatMayBeOurs(t *testing.T) {
+	t.Parallel()
+	h := &hub{lose: func(outbox.Letter) error { return fmt.Errorf("no answer: %w", loop.ErrUnavailable) }}
+	bubble(t, h, func(t *testing.T, d *desk) {
+		d.put(announcement("a"))
+		synctest.Wait()
+		if n, err := d.out.Prune(t.Context(), time.Now().AddDate(1, 0, 0), 35); err != nil || n != 0 {
+			t.Errorf("%d letters are removed (%v), want none", n, err)
+		}
+		if ours, err := d.out.Doubtful(t.Context(), shop15); err != nil || !ours {
+			t.Errorf("an announcement that may be there is taken for another Loop's after a year: %v", err)
+		}
+	})
+}
+
 func TestAnnouncements(t *testing.T) {
 	t.Parallel()
 	text := outbox.Announce(shop15)

@@ -101,11 +101,13 @@ func (o *Outbox) Doubtful(ctx context.Context, w loop.WorkItem) (bool, error) {
 	return is, nil
 }
 
-// Prune removes letters that ended more than keepDays ago, and returns how many. What was posted stays known as ours.
+// Prune removes letters that ended more than keepDays ago, and returns how many. What was posted stays known as ours, and so does an
+// announcement that may have been: on its item it would be taken for another Loop's.
 func (o *Outbox) Prune(ctx context.Context, now time.Time, keepDays int) (int, error) {
 	var n int64
 	err := o.Journal.Write(ctx, func(tx *journal.Tx) error {
-		res, err := tx.Exec("DELETE FROM letter WHERE ended_at BETWEEN 1 AND ?", now.AddDate(0, 0, -keepDays).UnixMicro())
+		res, err := tx.Exec("DELETE FROM letter WHERE ended_at BETWEEN 1 AND ? AND NOT (topic = ? AND state = ?)",
+			now.AddDate(0, 0, -keepDays).UnixMicro(), Announcement, Unclear)
 		if err != nil {
 			return fmt.Errorf("forget what was posted long ago: %w", err)
 		}
