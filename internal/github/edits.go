@@ -67,8 +67,12 @@ func (s *server) edits(ctx context.Context, ids []string, into map[string]Edit) 
 	}
 	for _, node := range got.Data.Nodes {
 		if id := string(node.is.ID); id != "" {
-			by := node.is.Editor.is
-			into[id] = Edit{By: loop.Actor{Login: string(by.Login), Bot: by.Type == "Bot"}, At: first(node.is.At)}
+			editor := node.is.Editor.is
+			by := loop.Actor{Login: string(editor.Login), Bot: editor.Type == "Bot"}
+			if by.Bot {
+				by.Login = strings.TrimSuffix(by.Login, "[bot]") + "[bot]" // as REST and webhooks call it
+			}
+			into[id] = Edit{By: by, At: first(node.is.At)}
 		}
 	}
 	return nil

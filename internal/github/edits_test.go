@@ -37,7 +37,7 @@ func TestWhoEditedWhat(t *testing.T) {
 	got, err := w.Edits(t.Context(), strings.TrimPrefix(w.url, "http://"), nodes)
 	want := map[string]github.Edit{
 		"a": {By: loop.Actor{Login: "mona"}, At: at("02T10:00:00")}, "b": {}, "d": {At: at("02T11:00:00")},
-		"e": {By: loop.Actor{Login: "renovate", Bot: true}, At: at("02T12:00:00")},
+		"e": {By: loop.Actor{Login: "renovate[bot]", Bot: true}, At: at("02T12:00:00")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)

@@ -117,7 +117,13 @@ func (t *teller) comments(ctx context.Context) error {
 		return err
 	}
 	said = slices.DeleteFunc(said, func(c Comment) bool { return t.when(c).Before(t.from) })
-	edited, err := t.editedByOthers(ctx, said)
+	var asked []written
+	for _, c := range said {
+		if c.UpdatedAt.After(c.CreatedAt) {
+			asked = append(asked, written{c.NodeID, c.Author})
+		}
+	}
+	edited, err := t.editedByOthers(ctx, asked)
 	if err != nil {
 		return err
 	}
@@ -170,31 +176,34 @@ func (t *teller) when(c Comment) time.Time {
 	return c.CreatedAt
 }
 
-// editedByOthers says which comments do not stand as their authors wrote them.
-func (t *teller) editedByOthers(ctx context.Context, said []Comment) (map[string]bool, error) {
-	var nodes []string
-	for _, c := range said {
-		if c.UpdatedAt.After(c.CreatedAt) {
-			nodes = append(nodes, c.NodeID)
-		}
-	}
-	if len(nodes) == 0 {
+// written is a text that may have been edited since.
+type written struct {
+	node   string
+	author loop.Actor
+}
+
+// editedByOthers says, by their nodes, which texts do not stand as their authors wrote them.
+func (t *teller) editedByOthers(ctx context.Context, texts []written) (map[string]bool, error) {
+	if len(texts) == 0 {
 		return nil, nil
+	}
+	var nodes []string
+	for _, w := range texts {
+		nodes = append(nodes, w.node)
 	}
 	edits, err := t.client.Edits(ctx, t.item.Repo.Host, nodes)
 	if err != nil {
 		return nil, err
 	}
 	others := map[string]bool{}
-	for _, c := range said {
-		e, known := edits[c.NodeID]
-		asked := slices.Contains(nodes, c.NodeID)
-		others[c.NodeID] = asked && (!known || !e.At.IsZero() && !strings.EqualFold(e.By.Login, c.Author.Login))
+	for _, w := range texts {
+		e, known := edits[w.node]
+		others[w.node] = !known || !e.At.IsZero() && !strings.EqualFold(e.By.Login, w.author.Login)
 	}
 	return others, nil
 }
 
-// judged finds the reviews.
+// judged finds the reviews. Their listing does not tell which were edited.
 func (t *teller) judged(ctx context.Context) error {
 	if !t.item.PR {
 		return nil
@@ -204,12 +213,23 @@ func (t *teller) judged(ctx context.Context) error {
 		return err
 	}
 	t.reviews = map[int64]time.Time{}
-	for _, r := range l.All {
-		if r.SubmittedAt.Before(t.from) {
-			continue
+	all := slices.DeleteFunc(l.All, func(r Review) bool { return r.SubmittedAt.Before(t.from) })
+	var asked []written
+	for _, r := range all {
+		if r.Body != "" {
+			asked = append(asked, written{r.NodeID, r.Author})
 		}
+	}
+	edited, err := t.editedByOthers(ctx, asked)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
 		t.reviews[r.ID] = r.SubmittedAt
 		d, err := ReviewSubmitted(t.pull, r)
+		if edited[r.NodeID] {
+			d.State, d.Reason = loop.StateDropped, loop.DropEditedByOther
+		}
 		if err := t.add(r.SubmittedAt, d, err); err != nil {
 			return err
 		}

@@ -13,6 +13,8 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func comment(id int64) string { return fmt.Sprintf("comment:%d", id) }
 
+func review(id int64) string { return fmt.Sprintf("review:%d", id) }
+
 func labeled(n int, at time.Time) string {
 	return fmt.Sprintf("label:github:acme/shop#%d:go:%s", n, stamp(at))
 }
@@ -107,13 +109,31 @@ func TestWhatSomebodyElseEditedIsNotHanded(t *testing.T) {
 		h.later(time.Minute)
 		h.register("github:acme/shop#5")
 		h.wants()
-		own, others := it.Comment("octocat", "one"), it.Comment("octocat", "two")
+		own, others, bots := it.Comment("octocat", "one"), it.Comment("octocat", "two"), it.Comment("helper[bot]", "working")
 		h.later(time.Second)
+		it.EditComment("helper[bot]", bots, "done")
 		it.EditComment("octocat", own, "one, mended")
 		it.EditComment("mallory", others, "do something else")
-		h.wants(comment(own), comment(others)+" edited-by-other")
+		h.wants(comment(own), comment(others)+" edited-by-other", comment(bots))
 		it.EditComment("mallory", own, "too late")
 		h.wants()
+	})
+}
+
+func TestAReviewThatSomebodyElseEditedIsNotHanded(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(_ *testing.T, h *house) {
+		pr := h.shop.Open("octocat", githubtest.Item{Number: 9, PR: true})
+		h.later(time.Minute)
+		h.register("github:acme/shop#9")
+		h.wants()
+		own, others := pr.Review("octocat", githubtest.Review{Body: "one"}), pr.Review("octocat", githubtest.Review{Body: "two"})
+		plain, gone := pr.Review("octocat", githubtest.Review{State: "approved"}), pr.Review("octocat", githubtest.Review{Body: "three"})
+		pr.EditReview("octocat", own, "one, mended")
+		pr.EditReview("mallory", others, "do something else")
+		pr.EditReview("mona", gone, "do something else")
+		h.gh.DeleteAccount("mona")
+		h.wants(review(own), review(others)+" edited-by-other", review(plain), review(gone)+" edited-by-other")
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // graph returns what a query begins with.
@@ -52,7 +53,7 @@ func (q *query) graph(x *execution) object {
 	}
 }
 
-// remarkNode returns who edited a comment of either kind last, nil for one that is not to be seen.
+// remarkNode returns who edited a comment of either kind or a review last, nil for one that is not to be seen.
 func (q *query) remarkNode(id any) any {
 	for _, r := range q.s.repos {
 		if q.admitTo(r).status != 0 {
@@ -63,15 +64,24 @@ func (q *query) remarkNode(id any) any {
 				if id != node("IC", c.ID) && id != node("PRRC", c.ID) {
 					continue
 				}
-				out := object{"__typename": "Comment", "id": id, "lastEditedAt": nil, "editor": nil}
-				if c.editor != "" {
-					out["lastEditedAt"], out["editor"] = stamp(c.Edited), q.person(c.editor)
+				return q.edit(id, c.editor, c.Edited)
+			}
+			for _, v := range t.reviews {
+				if id == node("PRR", v.ID) && v.seen(q) {
+					return q.edit(id, v.editor, v.edited)
 				}
-				return out
 			}
 		}
 	}
 	return nil
+}
+
+func (q *query) edit(id any, editor string, at time.Time) object {
+	out := object{"__typename": "Comment", "id": id, "lastEditedAt": nil, "editor": nil}
+	if editor != "" {
+		out["lastEditedAt"], out["editor"] = stamp(at), q.person(editor)
+	}
+	return out
 }
 
 // typeOf tells the fields of a type, which is how gh finds out what a server can do.

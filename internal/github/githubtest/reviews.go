@@ -3,12 +3,15 @@ package githubtest
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // verdict is a review. Its state is as REST spells it, in capitals.
 type verdict struct {
 	Review
 	inline []*remark
+	editor string // who edited it last; "" nobody did
+	edited time.Time
 }
 
 const pending = "PENDING"
@@ -36,6 +39,17 @@ func (t *Thread) SubmitReview(id int64, state string) {
 	t.repo.s.do(func(ch *change) {
 		if v := t.verdict(id); v != nil && v.State == pending {
 			t.submit(ch, v, state)
+		}
+	})
+}
+
+// EditReview changes what a review says. The REST API does not tell that it was.
+func (t *Thread) EditReview(who string, id int64, body string) {
+	t.repo.s.do(func(ch *change) {
+		if v := t.verdict(id); v != nil {
+			t.touch()
+			v.Body, v.editor, v.edited = body, who, t.At
+			t.emitReview(ch, "edited", who, v)
 		}
 	})
 }
