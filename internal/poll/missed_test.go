@@ -145,6 +145,13 @@ func TestWhatIsNotAskedForAgain(t *testing.T) {
 			it.Comment("octocat", "lost long ago")
 			h.later(73 * time.Hour)
 		}, 0},
+		"what became too old before it was its time again": {func(h *house, hook *githubtest.Hook, it *githubtest.Thread) {
+			h.hears("first", hook, "acme/shop")
+			h.later(time.Second)
+			it.Comment("octocat", "lost and lost again")
+			h.cycle()
+			h.later(73 * time.Hour)
+		}, 0},
 		"where webhooks are off": {func(h *house, hook *githubtest.Hook, it *githubtest.Thread) {
 			h.settings.Webhook = false
 			h.hears("first", hook, "acme/shop")
