@@ -23,6 +23,7 @@ var meanings = map[string]meaning{
 	loop.DropEdited:        {"an edited or deleted comment is no new instruction", "write a new comment"},
 	loop.DropAmbiguous:     {"the comment holds two different commands, so neither was carried out", "write a comment with one of them"},
 	loop.DropControlOff:    {"commands in comments are switched off", "set routing.control.enabled = true"},
+	loop.DropSuperseded:    {"a command that was given later has been carried out already", "write a new comment with it if it is still wanted"},
 	loop.DropNotDelivered:  {"events of this kind and action do not reach an agent", "see routing.deliver in loop.toml to change that"},
 	loop.DropSessionPaused: {"the session is paused", "loopctl sessions resume --work-item {ref} lets later events through; " + byForce},
 	loop.DropUnmatched:     {"no session works on it, and none is started for events without one", "register a session, or set routing.spawn_on_unmatched"},

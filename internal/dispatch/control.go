@@ -13,8 +13,22 @@ import (
 )
 
 // obey turns a command from a comment into what is to be done. Start is a delivery or a spawn with the text beside the word,
-// stop is a close; what cannot be done is a drop that says why.
-func (d *Dispatcher) obey(ev loop.Event, dec loop.Decision) loop.Decision {
+// stop is a close; what cannot be done is a drop that says why. Comments may be told of in any order, hours late: a command that was
+// given before the last one that was carried out undoes nothing.
+func (d *Dispatcher) obey(ctx context.Context, ev loop.Event, dec loop.Decision) (loop.Decision, error) {
+	known, err := d.Items.Get(ctx, dec.Item)
+	if err != nil {
+		return dec, err
+	}
+	if dec.Command.Verb != loop.VerbStatus && !ev.At.IsZero() && ev.At.Before(known.CommandedAt) {
+		dec.Kind, dec.Reason = loop.Drop, loop.DropSuperseded
+		return dec, nil
+	}
+	return d.comply(ev, dec), nil
+}
+
+// comply is obey of a command that is in time.
+func (d *Dispatcher) comply(ev loop.Event, dec loop.Decision) loop.Decision {
 	s, open := d.Sessions.Find(dec.Item)
 	open = open && s.Open()
 	reject := func(reason string) loop.Decision {
@@ -57,16 +71,23 @@ func (d *Dispatcher) obeyStart(ev loop.Event, dec loop.Decision, open bool) loop
 
 // rememberCommand writes what a command changes for good.
 func (d *Dispatcher) rememberCommand(tx *journal.Tx, v verdict) error {
-	switch {
-	case v.decision.Kind == loop.Drop:
+	verb := v.decision.Command.Verb
+	if v.decision.Kind == loop.Drop || verb == "" {
 		return nil
-	case v.decision.Command.Verb == loop.VerbStop:
+	}
+	if verb != loop.VerbStatus && v.delivery.Source != loop.SourceCommand { // by hand it is of another clock
+		if err := d.Items.Commanded(tx, v.decision.Item, v.event.At); err != nil {
+			return err
+		}
+	}
+	switch {
+	case verb == loop.VerbStop:
 		at := v.event.At
 		if at.IsZero() { // by hand
 			at = v.delivery.ReceivedAt
 		}
 		return d.Items.Stop(tx, v.decision.Item, at)
-	case v.decision.Command.Verb == loop.VerbStart:
+	case verb == loop.VerbStart:
 		return d.Items.Start(tx, v.decision.Item)
 	}
 	return nil

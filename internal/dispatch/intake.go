@@ -91,7 +91,9 @@ func (d *Dispatcher) verdict(ctx context.Context, del loop.Delivery) (verdict, e
 		return verdict{}, err
 	}
 	if v.decision.Kind == loop.Control {
-		v.decision = d.obey(v.event, v.decision)
+		if v.decision, err = d.obey(ctx, v.event, v.decision); err != nil {
+			return verdict{}, err
+		}
 	}
 	return v.state(), nil
 }

@@ -282,6 +282,31 @@ func TestPauseAndResumeFromTheTicket(t *testing.T) {
 	})
 }
 
+func TestACommandThatComesLateUndoesNoLaterOne(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		start := time.Now()
+		say := func(id int64, after time.Duration, text string) loop.DeliveryID {
+			h.t.Helper()
+			at := start.Add(after)
+			return h.arrive("issue_comment", githubtest.IssueComment("created", "octocat", githubtest.Item{Number: 15, At: at},
+				githubtest.Comment{ID: id, Body: text, At: at}))
+		}
+		h.register(shop15)
+		h.is(say(901, 2*time.Minute, "/loop pause"), loop.StateDone, "")
+		h.is(say(902, time.Minute, "/loop resume"), loop.StateDropped, loop.DropSuperseded)
+		h.is(say(903, 3*time.Minute, "/loop resume"), loop.StateDone, "")
+		h.is(say(904, time.Minute, "/loop stop"), loop.StateDropped, loop.DropSuperseded)
+		h.is(say(905, 5*time.Minute, "/loop stop"), loop.StateDone, "")
+		h.is(say(906, 4*time.Minute, "/loop start"), loop.StateDropped, loop.DropSuperseded)
+		h.is(say(907, 4*time.Minute, "/loop status"), loop.StateDone, "")
+		h.restart()
+		h.is(say(908, 4*time.Minute, "/loop start"), loop.StateDropped, loop.DropSuperseded)
+		say(909, 5*time.Minute, "/loop start") // in the same second, as far as GitHub tells
+		h.only().done()
+	})
+}
+
 func TestARenamedRepositoryKeepsItsSession(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {

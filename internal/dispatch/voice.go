@@ -169,6 +169,7 @@ func refusal(reason string) string {
 		loop.DropUnproven:   "it is not sure which item is meant",
 		loop.DropItemClosed: "this is closed; reopen it first",
 		loop.DropUnmatched:  "Loop is configured to start no sessions",
+		loop.DropSuperseded: "a command that was given later has been carried out already",
 	}[reason], reason)
 }
 

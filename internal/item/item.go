@@ -54,7 +54,8 @@ func Schema() journal.Schema {
 		) STRICT, WITHOUT ROWID;
 		CREATE INDEX link_item ON link (item)`, `
 		ALTER TABLE item ADD COLUMN claim      INTEGER NOT NULL DEFAULT 0; -- the comment that announced a session; 0 is none
-		ALTER TABLE item ADD COLUMN claimed_at INTEGER NOT NULL DEFAULT 0`}}
+		ALTER TABLE item ADD COLUMN claimed_at INTEGER NOT NULL DEFAULT 0`, `
+		ALTER TABLE item ADD COLUMN commanded_at INTEGER NOT NULL DEFAULT 0; -- when the last command was written that was carried out`}}
 }
 
 // Store is the facts in one journal. It is safe for concurrent use.
@@ -70,18 +71,23 @@ type Facts struct {
 	LabeledAt  time.Time // when the label that starts sessions was last set
 	ReopenedAt time.Time
 	ClosedAt   time.Time
-	Claim      int64 // the comment by which a Loop, maybe this one, last announced a session; 0 is none
+	// CommandedAt is when the comment was written whose command was carried out, the last of them.
+	CommandedAt time.Time
+	Claim       int64 // the comment by which a Loop, maybe this one, last announced a session; 0 is none
 }
 
 // Get returns what is known of an item; the zero Facts when nothing is.
 func (s *Store) Get(ctx context.Context, w loop.WorkItem) (Facts, error) {
-	var stopped, spawned, labeled, reopened, closed, claim int64
-	err := s.db.Read().QueryRowContext(ctx, "SELECT stopped_at, spawned_at, labeled_at, reopened_at, closed_at, claim FROM item WHERE key = ?",
-		w.Key()).Scan(&stopped, &spawned, &labeled, &reopened, &closed, &claim)
+	var stopped, spawned, labeled, reopened, closed, commanded, claim int64
+	err := s.db.Read().QueryRowContext(ctx, "SELECT stopped_at, spawned_at, labeled_at, reopened_at, closed_at, commanded_at, claim "+
+		"FROM item WHERE key = ?", w.Key()).Scan(&stopped, &spawned, &labeled, &reopened, &closed, &commanded, &claim)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Facts{}, s.explain(fmt.Errorf("read what is known of %s: %w", w, err))
 	}
-	return Facts{journal.Moment(stopped), journal.Moment(spawned), journal.Moment(labeled), journal.Moment(reopened), journal.Moment(closed), claim}, nil
+	return Facts{
+		StoppedAt: journal.Moment(stopped), SpawnedAt: journal.Moment(spawned), LabeledAt: journal.Moment(labeled),
+		ReopenedAt: journal.Moment(reopened), ClosedAt: journal.Moment(closed), CommandedAt: journal.Moment(commanded), Claim: claim,
+	}, nil
 }
 
 // Stop remembers that a person stopped an item; nothing is started for it until Start, also after a restart. The first stop
@@ -94,6 +100,12 @@ func (s *Store) Stop(tx *journal.Tx, w loop.WorkItem, at time.Time) error {
 // Start lifts a stop, and forgets that a session was started or announced before, so that one can be again.
 func (s *Store) Start(tx *journal.Tx, w loop.WorkItem) error {
 	return change(tx, w, "UPDATE item SET stopped_at = 0, spawned_at = 0, claim = 0, claimed_at = 0 WHERE key = ?")
+}
+
+// Commanded remembers when a command was written that is carried out.
+func (s *Store) Commanded(tx *journal.Tx, w loop.WorkItem, at time.Time) error {
+	return change(tx, w, "INSERT INTO item (key, commanded_at) VALUES (?, ?) ON CONFLICT (key) DO UPDATE "+
+		"SET commanded_at = max(commanded_at, excluded.commanded_at)", journal.Micros(at))
 }
 
 // Spawned remembers that a session is started for an event of that time: one labelling starts one session. It means nothing

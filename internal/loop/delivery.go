@@ -94,6 +94,7 @@ const (
 	DropEditedByOther = "edited-by-other" // these are not its author's words any more
 	DropAmbiguous     = "ambiguous-command"
 	DropControlOff    = "control-off"
+	DropSuperseded    = "superseded" // a command that was given before one that was carried out already
 	DropNotDelivered  = "not-delivered"
 	DropSessionPaused = "session-paused"
 	DropUnmatched     = "unmatched"
