@@ -115,6 +115,10 @@ func happenings() []happening {
 		{"a stranger's comment", issue, true, says("mallory", "look"), []string{"unauthorized-actor"}, "active", ""},
 		{"a stranger's command", issue, true, says("mallory", "/loop stop"), []string{"unauthorized-actor"}, "active", ""},
 		{"a stranger's label", issue, false, func(s scene) { s.item(0).Label("mallory", autoExecute) }, []string{"unauthorized-actor"}, "", ""},
+		{"a stranger's label on a new issue", nothing, false, func(s scene) {
+			issue(s)
+			s.item(0).Label("mallory", autoExecute)
+		}, []string{"not-labeled", "unauthorized-actor"}, "", ""},
 		{"an agent's comment", issue, true, says("octocat", "done\n<!-- loop -->"), []string{"self-authored"}, "active", ""},
 	}
 }

@@ -102,12 +102,31 @@ func (t *teller) changes(ctx context.Context) error {
 		if c.At.Before(t.from) {
 			continue
 		}
-		d, err := Changed(item, c)
+		then := item
+		if c.Action == "opened" {
+			if then, err = item.born(l.All); err != nil {
+				return err
+			}
+		}
+		d, err := Changed(then, c)
 		if err := t.add(c.At, d, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// born is the item as it was opened: with the labels that its author gave it then, and none that others set since.
+func (i Item) born(changes []Change) (Item, error) {
+	labels := []members{}
+	for _, c := range changes {
+		if c.Action == "labeled" && strings.EqualFold(c.Actor.Login, i.Author.Login) && !c.At.After(i.CreatedAt) {
+			labels = append(labels, members{"name": c.Label})
+		}
+	}
+	var err error
+	i.raw, err = edit(i.raw, members{"labels": labels})
+	return i, err
 }
 
 // comments finds what was said in the conversation and on lines.
