@@ -263,6 +263,7 @@ func (d *Dispatcher) closeRecord(ctx context.Context, del loop.Delivery, c loop.
 	if err != nil {
 		return s, false, err
 	}
+	d.forgetTurns(s.WorkItem)
 	s, _ = d.Sessions.Find(c.Item)
 	ev := loop.LogEvent{
 		Type: loop.LogSessionAutoclosed, Item: s.WorkItem, Delivery: del.ID, Message: fmt.Sprintf("the session of %s is closed: %s", s.WorkItem, c.Reason),

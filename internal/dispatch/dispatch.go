@@ -92,6 +92,7 @@ type Dispatcher struct {
 	lanes   map[loop.ItemKey]*lane
 	holds   map[string]*hold
 	waiters map[loop.DeliveryID]chan CloseResult
+	turns   map[loop.ItemKey][]shown // of live conversations, about what they are
 
 	troubled   string    // what went wrong with the journal last
 	troubledAt time.Time // and when
@@ -111,6 +112,7 @@ func New(o Options) *Dispatcher {
 		holds:   map[string]*hold{},
 		waiters: map[loop.DeliveryID]chan CloseResult{},
 		silent:  map[string]time.Time{},
+		turns:   map[loop.ItemKey][]shown{},
 	}
 	d.slots.max = func() int { return d.Settings().MaxConcurrent }
 	return d

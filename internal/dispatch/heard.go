@@ -20,6 +20,7 @@ func (d *Dispatcher) Heard(ctx context.Context, r loop.Report) (loop.HookAnswer,
 		return loop.HookAnswer{}, nil
 	case r.Launch != "":
 		asks := d.Live.Report(r)
+		d.turned(ctx, r)
 		current := d.Launched(r.Item) == r.Launch
 		if asks && current {
 			d.tellAsked(ctx, r)
@@ -237,6 +238,7 @@ func (d *Dispatcher) goesOn(ctx context.Context, r loop.Report) (loop.HookAnswer
 	if d.Live.Report(r) {
 		d.tellAsked(ctx, r)
 	}
+	d.turned(ctx, r)
 	d.overtake(s)
 	if r.Event != loop.HookPrompt {
 		return loop.HookAnswer{}, nil
@@ -249,6 +251,7 @@ func (d *Dispatcher) goesOn(ctx context.Context, r loop.Report) (loop.HookAnswer
 func (d *Dispatcher) left(ctx context.Context, r loop.Report) error {
 	w, _, known := d.Live.Known("", r.PID, r.Caller)
 	d.Live.Report(r)
+	d.turned(ctx, r)
 	s, _ := d.Sessions.Find(r.Item)
 	leaves := r.Source != "clear" && r.Source != "resume"
 	if !r.CloseOnEnd || !leaves || !known || w != s.WorkItem || !s.Open() || s.HarnessSessionID != r.SessionID {

@@ -191,10 +191,8 @@ func (d *Dispatcher) render(t trip, events []loop.Event) string {
 func (d *Dispatcher) commitRun(ctx context.Context, t trip, now time.Time) error {
 	return d.Journal.Write(ctx, func(tx *journal.Tx) error {
 		run := inbox.Run{
-			ID: t.Run, Item: t.item, Harness: t.Session.Harness, SessionID: t.Session.HarnessSessionID, Fresh: t.Fresh, StartedAt: now,
-		}
-		for _, j := range t.jobs {
-			run.Deliveries = append(run.Deliveries, j.id)
+			ID: t.Run, Item: t.item, Harness: t.Session.Harness, SessionID: t.Session.HarnessSessionID, Fresh: t.Fresh,
+			Deliveries: ids(t.jobs), StartedAt: now,
 		}
 		if err := d.Inbox.BeginRun(tx, run); err != nil {
 			return err

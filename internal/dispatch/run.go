@@ -128,9 +128,17 @@ func startedMessage(t trip) string {
 }
 
 func joinIDs(jobs []*job) string {
-	ids := make([]string, len(jobs))
-	for i, j := range jobs {
-		ids[i] = string(j.id)
+	words := make([]string, len(jobs))
+	for i, id := range ids(jobs) {
+		words[i] = string(id)
 	}
-	return strings.Join(ids, " ")
+	return strings.Join(words, " ")
+}
+
+func ids(jobs []*job) []loop.DeliveryID {
+	all := make([]loop.DeliveryID, len(jobs))
+	for i, j := range jobs {
+		all[i] = j.id
+	}
+	return all
 }

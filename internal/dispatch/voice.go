@@ -34,7 +34,7 @@ func (d *Dispatcher) tellWith(ctx context.Context, ev loop.LogEvent, letters []o
 // startLetters is what the ticket is shown when a run begins.
 func (d *Dispatcher) startLetters(ctx context.Context, t trip) []outbox.Letter {
 	voice := d.Settings().Voice
-	letters := d.reactions(ctx, t.jobs, voice.Started)
+	letters := d.reactions(ctx, ids(t.jobs), voice.Started)
 	if s := t.Session; voice.Announce && t.starts() {
 		letters = append(letters, outbox.Letter{
 			Key: "announce:" + sessionKey(s), Topic: outbox.Announcement, Item: s.WorkItem, Text: outbox.Announce(s.WorkItem), Delivery: t.jobs[0].id,
@@ -48,14 +48,14 @@ func (d *Dispatcher) endLetters(ctx context.Context, t trip, out loop.Outcome, f
 	var done, failed []*job
 	for _, f := range fates {
 		switch {
-		case f.to.State == loop.StateDone && out.Duration > 0: // else the prompt was seen, and the turn goes on
+		case f.to.State == loop.StateDone && out.Duration > 0: // else the prompt was seen, and the turn goes on: see turned
 			done = append(done, f.job)
 		case f.to.State == loop.StateFailed:
 			failed = append(failed, f.job)
 		}
 	}
 	voice := d.Settings().Voice
-	letters := append(d.reactions(ctx, done, voice.Completed), d.reactions(ctx, failed, voice.Error)...)
+	letters := append(d.reactions(ctx, ids(done), voice.Completed), d.reactions(ctx, ids(failed), voice.Error)...)
 	if len(failed) > 0 {
 		letters = append(letters, d.gaveUp(ctx, t, failed[0])...)
 	}
@@ -94,22 +94,22 @@ func stamp(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
 // reactions puts a reaction on what brought each delivery: the comment, else the item. What a person said at this machine is
 // on no ticket.
-func (d *Dispatcher) reactions(ctx context.Context, jobs []*job, name string) []outbox.Letter {
+func (d *Dispatcher) reactions(ctx context.Context, deliveries []loop.DeliveryID, name string) []outbox.Letter {
 	if name == "" || d.Outbox == nil {
 		return nil
 	}
 	var letters []outbox.Letter
-	for _, j := range jobs {
-		ev, err := d.event(ctx, j.id)
+	for _, id := range deliveries {
+		ev, err := d.event(ctx, id)
 		if err != nil || ev.Source == loop.SourceCommand {
 			continue // its body was pruned: it is too old to react to
 		}
 		l := outbox.Letter{
-			Key: fmt.Sprintf("react:%s:%s", j.id, name), Topic: outbox.Reaction, Item: ev.WorkItem(), Text: name, Delivery: j.id,
+			Key: fmt.Sprintf("react:%s:%s", id, name), Topic: outbox.Reaction, Item: ev.WorkItem(), Text: name, Delivery: id,
 			Comment: ev.Comment.ID, Inline: ev.Kind == loop.KindPullRequestComment,
 		}
 		if l.Item.IsZero() { // a check
-			l.Item = d.itemOfDelivery(ctx, j.id)
+			l.Item = d.itemOfDelivery(ctx, id)
 		}
 		if !l.Item.IsZero() {
 			letters = append(letters, l)

@@ -87,9 +87,51 @@ func TestReactionsFollowARun(t *testing.T) {
 		run.completed()
 		k.want(t, "hooray on 501 of #15")
 		h.arrive("pull_request_review_comment", githubtest.PullRequestComment("created", "octocat", githubtest.Item{Number: 15}, githubtest.Comment{ID: 502, Body: "and this"}))
-		h.only().done() // in a terminal: how the turn ends is not known
+		h.only().done() // in a terminal: its turn goes on
 		k.want(t, "eyes on 502 of #15")
 	})
+}
+
+// In a terminal the hooks tell when the turn ends that shows a prompt, and how.
+func TestReactionsFollowATurnInATerminal(t *testing.T) {
+	t.Parallel()
+	pane := func(r *loop.Report) { r.Launch, r.PID, r.Caller = "l-1", 0, 0 }
+	own := func(*loop.Report) {}
+	for name, where := range map[string]func(*loop.Report){"of ours": pane, "of a person's": own} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			speaking(t, func(t *testing.T, h *house, k *ticket) {
+				p := h.program(21, "s-1")
+				p.tells(loop.HookStart)
+				// shows has a comment handed over, and says when its prompt was shown.
+				shows := func(id int64) {
+					h.remark(id, "octocat", "please")
+					run := h.only()
+					run.Began()
+					p.tells(loop.HookPrompt, where, func(r *loop.Report) { r.Runs = []loop.RunID{run.Run} })
+					run.done()
+					k.want(t, fmt.Sprintf("eyes on %d of #15", id))
+					time.Sleep(time.Minute)
+				}
+				shows(501)
+				p.tells(loop.HookWaiting, where)
+				p.tells(loop.HookStop, where, func(r *loop.Report) { r.At = r.At.Add(-2 * time.Minute) }) // of a turn before it
+				k.want(t)
+				p.tells(loop.HookStop, where)
+				k.want(t, "hooray on 501 of #15")
+				p.tells(loop.HookStop, where)
+				k.want(t)
+				shows(502)
+				p.tells(loop.HookFailure, where)
+				k.want(t, "confused on 502 of #15")
+				shows(503)
+				p.tells(loop.HookEnd, where)
+				p.tells(loop.HookStart, where)
+				p.tells(loop.HookStop, where)
+				k.want(t)
+			})
+		})
+	}
 }
 
 func TestWhatIsDroppedGetsNoReaction(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
-// Prune forgets how far was read what was not touched for keepDays, inbox.MinKeepDays at least: items that were closed, and
-// repositories that are not asked about any more with all of theirs, and webhooks that were not looked at. It returns how many items. What is followed stays. What comes back
-// is as if it was never seen: only what happens from then on is news.
+// Prune forgets how far was read what was not touched for keepDays, inbox.MinKeepDays at least: items that were closed,
+// repositories that are not asked about any more with all of theirs, and webhooks that were not looked at. It returns how many
+// items. What is followed stays. What comes back is as if it was never seen: only what happens from then on is news.
 func (p *Poller) Prune(ctx context.Context, now time.Time, keepDays int) (int, error) {
 	before := journal.Micros(now.AddDate(0, 0, -max(keepDays, inbox.MinKeepDays)))
 	closed, err := p.keys(ctx, "SELECT key FROM poll_item WHERE closed AND told < ?", before)
