@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,26 @@ func TestTheTicketIsShownWhatIsDone(t *testing.T) {
 	if n := len(h.runs()); n != 2 {
 		t.Errorf("%d runs, want 2", n)
 	}
+}
+
+// Given a label that starts sessions in terminals, and a token,
+// When the label is set, and somebody comments,
+// Then the issue and the comment each get a reaction when the agent has it, and one when its turn has ended.
+func TestTheTicketIsShownHowATurnInATerminalEnds(t *testing.T) {
+	t.Parallel()
+	gh := githubtest.NewServer("")
+	t.Cleanup(gh.Close)
+	w := newTerminals(t, true, fmt.Sprintf("[github]\napi_url = %q", gh.API()))
+	w.env = append(w.env, "GITHUB_TOKEN="+githubtest.Token)
+	h := hub{world: w.world, gh: gh, shop: gh.Repo("acme", "shop")}
+	it := h.shop.Open("octocat", githubtest.Item{Number: 15})
+	w.start()
+	w.begun(15)
+	h.reacted(it, 0, "eyes", "hooray")
+	id := it.Comment("octocat", "and the window")
+	w.ends(w.post("issue_comment", githubtest.IssueComment("created", "octocat", githubtest.Item{Number: 15},
+		githubtest.Comment{ID: id, Body: "and the window"})), "done", "")
+	h.reacted(it, id, "eyes", "hooray")
 }
 
 // Given an agent that asks something on its ticket,
