@@ -246,7 +246,7 @@ func (a *account) session(w loop.WorkItem, self int) {
 	case loop.WaitAnswer:
 		line += " for an answer on the ticket (" + s.AskedURL + ")"
 	case loop.WaitDialog:
-		line += " for a person's answer in its terminal (loopctl attach " + w.Ref() + " --write)"
+		line += " for a person's answer " + here.Reach(w)
 	}
 	switch more := now.Queued - self; {
 	case more > 0 && self > 0:

@@ -105,7 +105,7 @@ func (d *daemon) needsPerson(s loop.Session, waits string) string {
 	here, _ := d.hooks.Presence(s.WorkItem)
 	switch {
 	case waits == loop.WaitDialog || here.Turn == loop.TurnWaiting:
-		return fmt.Sprintf("the agent of %[1]s asks for something: loopctl attach %[1]s --write", s.WorkItem.Ref())
+		return fmt.Sprintf("the agent of %s asks for something %s", s.WorkItem.Ref(), here.Reach(s.WorkItem))
 	case s.AskedAt != nil:
 		return fmt.Sprintf("the agent of %[1]s has asked something: answer at %[2]s or with loopctl send %[1]s", s.WorkItem.Ref(), s.AskedURL)
 	case waits == loop.WaitDraft:

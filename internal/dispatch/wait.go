@@ -99,15 +99,10 @@ func (d *Dispatcher) tellWaiting(ctx context.Context, s loop.Session, id loop.De
 
 // tellAsked tells that an agent asks a person for something in a live conversation, whether or not anything is queued for it.
 func (d *Dispatcher) tellAsked(ctx context.Context, r loop.Report) {
-	what, where := cmp.Or(r.Detail, "an answer"), "in your terminal"
-	switch {
-	case r.Launch != "":
-		where = "in its terminal (loopctl attach " + r.Item.Ref() + " --write)"
-	case r.Where != "":
-		where += " (" + r.Where + ")"
-	}
+	where := loop.Presence{Launch: r.Launch, Process: loop.Process{PID: r.PID}, Where: r.Where}.Reach(r.Item)
 	d.Log.Log(ctx, loop.LogEvent{
-		Type: loop.LogSessionWaiting, Item: r.Item, Message: fmt.Sprintf("%s on %s waits for a person %s: %s", r.Harness, r.Item, where, what),
+		Type: loop.LogSessionWaiting, Item: r.Item,
+		Message: fmt.Sprintf("%s on %s waits for a person %s: %s", r.Harness, r.Item, where, cmp.Or(r.Detail, "an answer")),
 		Fields: map[string]string{"reason": loop.WaitDialog, "harness": r.Harness},
 	})
 }

@@ -73,6 +73,18 @@ type Presence struct {
 	Waker     bool      // a wake hook waits for an event now
 }
 
+// Reach says how a person comes to the conversation of an item: through Loop where its terminal is Loop's, which is also taken of
+// one that no hook has told of, else in their own.
+func (p Presence) Reach(w WorkItem) string {
+	switch {
+	case p.Launch != "" || p.Process.PID == 0:
+		return "in its terminal (loopctl attach " + w.Ref() + " --write)"
+	case p.Where != "":
+		return "in your terminal (" + p.Where + ")"
+	}
+	return "in your terminal"
+}
+
 // Token is the mark by which a prompt of ours is known again: in a terminal, in what a hook reports, in a transcript. It stands
 // in the first line of a prompt that is handed to a live conversation.
 func (id RunID) Token() string { return "[loop " + string(id) + "]" }

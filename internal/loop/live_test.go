@@ -28,3 +28,23 @@ func TestTokensAreFoundAgain(t *testing.T) {
 		})
 	}
 }
+
+func TestReachNamesTheTerminalThatItIsIn(t *testing.T) {
+	t.Parallel()
+	w := loop.WorkItem{Provider: loop.ProviderGitHub, Owner: "acme", Repo: "shop", Number: 15}
+	own := loop.Process{PID: 21, Start: 1, Boot: "this"}
+	const attach = "in its terminal (loopctl attach github:acme/shop#15 --write)"
+	for name, c := range map[string]struct {
+		p    loop.Presence
+		want string
+	}{
+		"Loop's":              {loop.Presence{Launch: "l-1", Process: own, Where: "tmux %3"}, attach},
+		"not told of":         {loop.Presence{}, attach},
+		"a person's":          {loop.Presence{Process: own, Where: "pts/3"}, "in your terminal (pts/3)"},
+		"a person's, unnamed": {loop.Presence{Process: own}, "in your terminal"},
+	} {
+		if got := c.p.Reach(w); got != c.want {
+			t.Errorf("%s: it is reached %q, want %q", name, got, c.want)
+		}
+	}
+}
