@@ -103,6 +103,6 @@ func (d *Dispatcher) tellAsked(ctx context.Context, r loop.Report) {
 	d.Log.Log(ctx, loop.LogEvent{
 		Type: loop.LogSessionWaiting, Item: r.Item,
 		Message: fmt.Sprintf("%s on %s waits for a person %s: %s", r.Harness, r.Item, where, cmp.Or(r.Detail, "an answer")),
-		Fields: map[string]string{"reason": loop.WaitDialog, "harness": r.Harness},
+		Fields:  map[string]string{"reason": loop.WaitDialog, "harness": r.Harness},
 	})
 }
