@@ -110,6 +110,9 @@ func (d *daemon) needsPerson(s loop.Session, waits string) string {
 		return fmt.Sprintf("the agent of %[1]s has asked something: answer at %[2]s or with loopctl send %[1]s", s.WorkItem.Ref(), s.AskedURL)
 	case waits == loop.WaitDraft:
 		return fmt.Sprintf("a draft in the terminal of %[1]s keeps its events back: loopctl attach %[1]s --write", s.WorkItem.Ref())
+	case waits == loop.WaitOccupied:
+		return fmt.Sprintf("the terminal of %[1]s holds another conversation, and its events wait: leave that (loopctl attach %[1]s --write), "+
+			"or see loopctl events --work-item %[1]s for how to keep it", s.WorkItem.Ref())
 	case waits == loop.WaitTerminal:
 		_, err := d.terminal()
 		return fmt.Sprintf("tmux does not say how the terminal of %s is, and its events wait: %s", s.WorkItem.Ref(),

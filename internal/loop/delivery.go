@@ -72,6 +72,7 @@ const (
 	WaitStarting    = "starting"      // it does not take text yet
 	WaitUnconfirmed = "unconfirmed"   // it did not show what it was given
 	WaitTerminal    = "tmux-unknown"  // tmux does not say how the terminal is
+	WaitOccupied    = "occupied"      // another conversation is live in its terminal
 	WaitRoom        = "live-sessions" // as many harnesses are live as may be
 	WaitAnswer      = "answer"        // of a session: its agent has asked something on the ticket
 	WaitElsewhere   = "elsewhere"     // the terminal is not ours, and no hook waits in it

@@ -24,11 +24,12 @@ type elsewhere struct {
 
 // ready says whether a hook waits in the conversation, else what its turn has to come to first.
 func (e *elsewhere) ready(s loop.Session, here loop.Presence) loop.Readiness {
-	if here.Waker {
-		return loop.Readiness{}
-	}
 	r := loop.Readiness{Again: time.Now().Add(lookAgain), Changed: e.live.Watch(s.WorkItem)}
 	switch {
+	case !owns(s, here.Harness, here.SessionID):
+		r.Wait, r.Detail = loop.WaitElsewhere, fmt.Sprintf("conversation %s of %s, which is not the session's, is open in %s", here.SessionID, here.Harness, placeOf(here))
+	case here.Waker:
+		return loop.Readiness{}
 	case here.Turn == loop.TurnBusy:
 		r.Wait, r.Detail = loop.WaitBusy, "a turn runs in "+placeOf(here)
 	case here.Turn == loop.TurnIdle && time.Since(here.Since) < armTime:
@@ -42,6 +43,9 @@ func (e *elsewhere) ready(s loop.Session, here loop.Presence) loop.Readiness {
 // placeOf names the terminal of a conversation to a person.
 func placeOf(here loop.Presence) string {
 	where := "a terminal that is not Loop's"
+	if here.Launch != "" {
+		where = "a terminal of Loop's"
+	}
 	if here.Where != "" {
 		where += " (" + here.Where + ")"
 	}

@@ -176,9 +176,20 @@ func TestWithoutAHookThatWaitsAPromptWaitsToo(t *testing.T) {
 	w.ends(<-w.delivers(t.Context(), "run-2"), loop.RunDone, "")
 }
 
-// Claude Code's own list counts where no hook is installed.
+// Claude Code's own list counts where no hook is installed: for a person's terminal, and for one of Loop's whose session is headless
+// now.
 func TestNothingIsStartedBesideAProgramThatNoHookTellsOf(t *testing.T) {
 	t.Parallel()
+	for name, pane := range map[string]bool{"a person's terminal": false, "a terminal of Loop's": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			startsNothingBeside(t, pane)
+		})
+	}
+}
+
+func startsNothingBeside(t *testing.T, pane bool) {
+	t.Helper()
 	w := newTerminal(t, "answer")
 	dir := filepath.Join(w.home, ".claude", "sessions")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -188,6 +199,14 @@ func TestNothingIsStartedBesideAProgramThatNoHookTellsOf(t *testing.T) {
 	entry := fmt.Sprintf(`{"pid":%d,"procStart":"%d","sessionId":%q}`, id.PID, id.Start, conversation)
 	if err := os.WriteFile(filepath.Join(dir, "1.json"), []byte(entry), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if pane {
+		s := w.handover(run1).Session
+		record := fmt.Sprintf(`{"item":%q,"harness":"claude","harnessSessionId":%q,"launch":"l-1","process":{"pid":%d,"start":%d,"boot":%q}}`,
+			s.WorkItem.Ref(), conversation, id.PID, id.Start, id.Boot)
+		if err := os.WriteFile(filepath.Join(w.home, s.WorkItem.Slug()+".json"), []byte(record), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r := w.Ready(t.Context(), w.handover(run1).Session)
 	if r.Wait != loop.WaitElsewhere || !strings.Contains(r.Detail, "loopctl hooks install claude") || r.Again.IsZero() {
@@ -209,6 +228,24 @@ func TestAPromptIsOwedAgainWhenTheProgramGoesFirst(t *testing.T) {
 }
 
 // What the program has written down counts, also where no hook could tell.
+// What is live on the item may be another conversation than the session's: one whose session was replaced goes on in its terminal.
+func TestAnotherConversationOnTheItemGetsNothing(t *testing.T) {
+	t.Parallel()
+	w := newTerminal(t, "answer")
+	w.tells(loop.HookStart)
+	w.waits()
+	ho := w.handover(run1)
+	ho.Session.HarnessSessionID = "another"
+	if r := w.Ready(t.Context(), ho.Session); r.Wait != loop.WaitElsewhere || !strings.Contains(r.Detail, conversation) {
+		t.Errorf("it is ready, or waits for %q: %s", r.Wait, r.Detail)
+	}
+	w.ends(w.Deliver(t.Context(), ho), loop.RunDeferred, loop.WaitElsewhere)
+	ho.Session.PreviousSessionIDs = []loop.SessionID{conversation}
+	if r := w.Ready(t.Context(), ho.Session); r.Wait != "" {
+		t.Errorf("what the session's own conversation was before waits for %q: %s", r.Wait, r.Detail)
+	}
+}
+
 // The program's record of a conversation tells that it was shown, whatever conversation it has gone on to since.
 func TestTheRecordOfAConversationIsAReceipt(t *testing.T) {
 	t.Parallel()

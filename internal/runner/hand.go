@@ -90,6 +90,11 @@ func (h hand) seen(live Live, term harness.Terminal, ids []loop.SessionID) (bool
 	return false, nil
 }
 
+// owns reports whether a conversation of a harness is that of a session, also where one of the two has no id yet.
+func owns(s loop.Session, harness string, id loop.SessionID) bool {
+	return harness == s.Harness && (id == "" || s.HarnessSessionID == "" || slices.Contains(conversations(s), id))
+}
+
 // conversations are those in which what a session was handed may stand: a person goes on in another one whenever they like.
 func conversations(s loop.Session, now ...loop.SessionID) []loop.SessionID {
 	return append(append(now, s.HarnessSessionID), s.PreviousSessionIDs...)

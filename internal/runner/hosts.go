@@ -52,7 +52,7 @@ func (h *Hosts) abroad(s loop.Session) (loop.Presence, bool) {
 }
 
 // unheard returns the process that has a session's conversation open by the harness's own list, where no hook tells of it. The one in
-// a terminal of Loop's is none.
+// the terminal that Loop has for it is none.
 func (h *Hosts) unheard(s loop.Session) (proc.Identity, bool) {
 	agent, err := h.o.Agents(s.Harness)
 	if err != nil || s.HarnessSessionID == "" {
@@ -67,7 +67,7 @@ func (h *Hosts) unheard(s loop.Session) (proc.Identity, bool) {
 		h.o.Logger.Warn("whether a conversation is open in a terminal can't be told", "item", s.WorkItem.Ref(), "err", err)
 	}
 	own, _ := readPane(paneFile(h.o.Panes, s.WorkItem))
-	open = slices.DeleteFunc(open, func(p proc.Identity) bool { return p == own.Process })
+	open = slices.DeleteFunc(open, func(p proc.Identity) bool { return s.Runner == loop.RunnerTmux && p == own.Process })
 	if len(open) == 0 {
 		return proc.Identity{}, false
 	}

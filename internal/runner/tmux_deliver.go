@@ -52,7 +52,11 @@ func (t *Tmux) reach(ctx context.Context, ho loop.Handover, stop <-chan struct{}
 		return f, "", t.deferred(ctx, unknownTerminal(err))
 	}
 	patience := time.Duration(0)
-	if f.state != tmux.Live {
+	if f.state == tmux.Live {
+		if r := t.occupied(f, ho.Session); r.Wait != "" {
+			return f, "", t.deferred(ctx, r)
+		}
+	} else {
 		next, out := t.open(ctx, ho, f)
 		if out != nil {
 			return f, "", out

@@ -39,6 +39,44 @@ func TestOccupiedNameIsRefusedAndLeftAlone(t *testing.T) {
 	}
 }
 
+// The record of a session is gone, or was replaced, and its agent lives on: what is for the next session is not for that conversation.
+func TestAnotherConversationInTheTerminalGetsNothing(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(h *house, old loop.Session){
+		"that nobody told of":      func(*house, loop.Session) {},
+		"that idles, by its hooks": func(h *house, old loop.Session) { h.waker(met(old)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			old := h.session(15)
+			h.delivers(old, true, "the first")
+			prepare(h, old)
+			next := h.session(15)
+			if next.HarnessSessionID == old.HarnessSessionID {
+				t.Fatal("the two sessions have one conversation")
+			}
+			h.reads(next, loop.WaitOccupied)
+			out := h.Deliver(t.Context(), h.handover(next, true, "not for you"))
+			if out.Kind != loop.RunDeferred || out.Reason != loop.WaitOccupied || !strings.Contains(out.Detail, string(old.HarnessSessionID)) {
+				t.Errorf("it is %s (%s): %s", out.Kind, out.Reason, out.Detail)
+			}
+			renamed := next
+			renamed.PreviousSessionIDs = []loop.SessionID{old.HarnessSessionID}
+			if r := h.Ready(t.Context(), renamed); r.Wait == loop.WaitOccupied {
+				t.Errorf("the same session after it went on in another conversation waits: %s", r.Detail)
+			}
+			if err := syscall.Kill(h.pane(old).PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			h.delivers(next, true, "now for you")
+			if all := strings.Join(h.prompts(), "\n"); strings.Contains(all, "not for you") || !strings.Contains(all, "now for you") {
+				t.Errorf("agents were told\n%s", all)
+			}
+		})
+	}
+}
+
 func TestSilentServerStopsEverything(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

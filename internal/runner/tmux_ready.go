@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -35,6 +36,9 @@ func (t *Tmux) Ready(ctx context.Context, s loop.Session) loop.Readiness {
 	}
 	switch f.state {
 	case tmux.Live:
+		if r := t.occupied(f, s); r.Wait != "" {
+			return r
+		}
 		r, _ := t.look(ctx, f, unmet(s))
 		return r
 	case tmux.Unknown:
@@ -55,6 +59,21 @@ func (t *Tmux) Ready(ctx context.Context, s loop.Session) loop.Readiness {
 func unknownTerminal(err error) loop.Readiness {
 	return loop.Readiness{
 		Wait: loop.WaitTerminal, Detail: "tmux did not answer, so nothing was changed: " + loop.Plain(err), Again: time.Now().Add(lookAgain),
+	}
+}
+
+// occupied says that a live pane is another conversation's than the session's, whose record is gone or was replaced: nothing is handed
+// to that, and nothing of it is ended.
+func (t *Tmux) occupied(f found, s loop.Session) loop.Readiness {
+	here := t.presence(f.pane)
+	if owns(s, f.pane.Harness, f.pane.SessionID) || owns(s, here.Harness, here.SessionID) {
+		return loop.Readiness{}
+	}
+	return loop.Readiness{
+		Wait: loop.WaitOccupied, Again: time.Now().Add(lookAgain), Changed: t.o.Live.Watch(f.item),
+		Detail: fmt.Sprintf("its terminal holds conversation %[2]s of %[3]s, which is not its own: leave that (loopctl attach %[1]s --write), "+
+			"or keep it: loopctl sessions register %[1]s --harness %[3]s --harness-session-id %[2]s --runner tmux --force",
+			s.WorkItem.Ref(), f.pane.SessionID, f.pane.Harness),
 	}
 }
 
