@@ -42,7 +42,8 @@ type ask struct{ words }
 func (ask) Help() string {
 	return `
 The question is posted like a comment, and the session is shown as waiting until an answer has reached it: a comment of somebody who
-may steer agents, or loopctl send. The command itself does not wait: end your turn, and the answer begins the next one.
+may steer agents, loopctl send, or what is typed in its terminal. The command itself does not wait: end your turn, and the answer
+begins the next one.
 
 Examples:
 

@@ -45,16 +45,25 @@ func (d *Dispatcher) Ask(ctx context.Context, w loop.WorkItem, text string) (out
 
 // answered notes that what a run brings to a session answers its question.
 func (d *Dispatcher) answered(ctx context.Context, t trip) {
-	s, ok := d.Sessions.Find(t.item)
-	if !ok || s.AskedAt == nil || !d.answers(ctx, t, *s.AskedAt) {
-		return
+	if s, ok := d.Sessions.Find(t.item); ok && s.AskedAt != nil && d.answers(ctx, t, *s.AskedAt) {
+		d.settleAsked(s)
 	}
+}
+
+// answeredHere notes that somebody at the terminal has said something to an agent that had asked: a prompt without a token of ours.
+func (d *Dispatcher) answeredHere(r loop.Report) {
+	if s, ok := d.Sessions.Find(r.Item); ok && s.AskedAt != nil && r.Event == loop.HookPrompt && len(r.Runs) == 0 {
+		d.settleAsked(s)
+	}
+}
+
+func (d *Dispatcher) settleAsked(s loop.Session) {
 	err := d.Sessions.Update(s.WorkItem, s.CreatedAt, func(s *loop.Session) error {
 		s.AskedAt, s.AskedURL = nil, ""
 		return nil
 	})
 	if err != nil {
-		d.Logger.Error("a session file could not be brought up to date", "item", t.item.Ref(), "err", err)
+		d.Logger.Error("a session file could not be brought up to date", "item", s.WorkItem.Ref(), "err", err)
 	}
 }
 

@@ -103,3 +103,20 @@ func TestAHangingTicketDelaysNoRun(t *testing.T) {
 		}
 	})
 }
+
+// An answer in the conversation's own terminal is one too; what Loop brings there is not.
+func TestAQuestionIsAnsweredInTheTerminal(t *testing.T) {
+	t.Parallel()
+	speaking(t, func(t *testing.T, h *house, _ *ticket) {
+		p := h.program(21, "s-1")
+		p.tells(loop.HookStart)
+		h.ask("Which colour?")
+		p.tells(loop.HookStop)
+		p.tells(loop.HookPrompt, func(r *loop.Report) { r.Runs = []loop.RunID{"20260702-101500-123-ab2cd3"} })
+		h.waiting(true)
+		h.program(22, "s-2").tells(loop.HookPrompt)
+		h.waiting(true)
+		p.tells(loop.HookPrompt)
+		h.waiting(false)
+	})
+}

@@ -22,10 +22,14 @@ func (d *Dispatcher) Heard(ctx context.Context, r loop.Report) (loop.HookAnswer,
 		asks := d.Live.Report(r)
 		d.turned(ctx, r)
 		current := d.Launched(r.Item) == r.Launch
-		if asks && current {
+		if !current {
+			return loop.HookAnswer{}, nil
+		}
+		if asks {
 			d.tellAsked(ctx, r)
 		}
-		if r.Event != loop.HookStart || !current {
+		d.answeredHere(r)
+		if r.Event != loop.HookStart {
 			return loop.HookAnswer{}, nil
 		}
 		return loop.HookAnswer{}, d.moved(ctx, r)
@@ -239,6 +243,7 @@ func (d *Dispatcher) goesOn(ctx context.Context, r loop.Report) (loop.HookAnswer
 		d.tellAsked(ctx, r)
 	}
 	d.turned(ctx, r)
+	d.answeredHere(r)
 	d.overtake(s)
 	if r.Event != loop.HookPrompt {
 		return loop.HookAnswer{}, nil
