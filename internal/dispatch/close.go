@@ -210,6 +210,7 @@ func (d *Dispatcher) closeOne(ctx context.Context, del loop.Delivery, c loop.Clo
 	if err != nil {
 		return CloseResult{}, fmt.Errorf("end the harness of %s: %w", s.WorkItem, err)
 	}
+	d.step("harness-ended")
 	res.HarnessEnded, res.Killed = ended.Found || host.Found, ended.Killed || host.Killed
 	res.Retained, res.Removed = host.Retained, host.Removed
 	d.tellEnded(ctx, del, s, res)

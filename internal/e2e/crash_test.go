@@ -46,7 +46,7 @@ func TestKilledAtAnyStepNothingIsLostOrRunTwice(t *testing.T) {
 			w.stop()
 			d := w.start("LOOP_E2E_KILL_AT=" + s.killAt)
 			id, body := uuid.NewString(), commentBody(15, "survives [[claude delay=700]]")
-			w.postBlind(id, body)
+			w.postBlind(id, "issue_comment", body)
 			if s.killWhen != nil {
 				w.await(s.name, func() bool { return s.killWhen(w) })
 				d.kill()
@@ -77,9 +77,9 @@ func file(name string) func(*world) bool {
 }
 
 // postBlind sends a delivery and does not care for the answer, which may never come.
-func (w *world) postBlind(id string, body []byte) {
+func (w *world) postBlind(id, event string, body []byte) {
 	w.t.Helper()
-	req, err := githubtest.NewRequest(w.t.Context(), w.loopd.url, []byte(secret), "issue_comment", id, body)
+	req, err := githubtest.NewRequest(w.t.Context(), w.loopd.url, []byte(secret), event, id, body)
 	if err != nil {
 		w.t.Fatal(err)
 	}
