@@ -140,8 +140,9 @@ func (t *Tmux) settle(ctx context.Context, f found, most time.Duration) {
 	}
 }
 
-// endPane saves what a pane shows, which is to stay or not, and ends the harness in it with all that it started, also what outlived its pane. The end of
-// ctx does not stop it half way.
+// endPane saves what a pane shows, which is to stay or not, and ends the harness in it with all that it started, also what outlived
+// its pane. The pane outlives its program in any case, so that the last that it showed can be saved. The end of ctx does not stop it
+// half way.
 func (t *Tmux) endPane(ctx context.Context, f found, keep bool) (loop.Termination, error) {
 	ctx = context.WithoutCancel(ctx)
 	if f.state != tmux.Live {
@@ -152,6 +153,9 @@ func (t *Tmux) endPane(ctx context.Context, f found, keep bool) (loop.Terminatio
 	t.mu.Unlock()
 	if err := t.record(ctx, f); err != nil {
 		t.o.Logger.Warn("what a terminal shows could not be saved", "item", f.pane.Item, "err", err)
+	}
+	if err := t.o.Server.Retain(ctx, f.target()); keep && err != nil {
+		t.o.Logger.Warn("a terminal may not stay as a record: what it showed is in loopctl logs", "item", f.pane.Item, "err", err)
 	}
 	id, err := proc.Of(f.PID)
 	if err == nil && f.Process.PID != 0 && f.Process != id {

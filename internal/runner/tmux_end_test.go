@@ -77,6 +77,27 @@ func TestEndOfASession(t *testing.T) {
 	}
 }
 
+// A person may have switched off that panes stay: the record of a close stays all the same.
+func TestThePaneStaysWhateverAPersonHasSet(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []string{"-w", "-p"} {
+		t.Run(scope, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			s := h.session(15)
+			h.delivers(s, true, "hello")
+			pane := h.pane(s)
+			h.person("set-option", scope, "-t", pane.ID, "remain-on-exit", "off")
+			if got, err := h.End(t.Context(), s, loop.Wish{}); err != nil || got.Retained == "" {
+				t.Errorf("it is told as %+v, %v", got, err)
+			}
+			if state, err := h.server.State(t.Context(), pane.Session, pane.Launch); err != nil || state != tmux.Dead {
+				t.Errorf("the pane is %s (%v), want it to stay", state, err)
+			}
+		})
+	}
+}
+
 func TestRunningTurnMayGoOnForSoLong(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -54,6 +54,11 @@ func verdict(t Target, out string, err error) error {
 	return refused
 }
 
+// Retain has the pane of a launch stay when its program ends, whatever a person has set for it since.
+func (s *Server) Retain(ctx context.Context, t Target) error {
+	return s.act(ctx, t, "1", do("set-option", "-p", "-t").val(t.Pane).lit("remain-on-exit", "on"))
+}
+
 // RemoveSession removes the session of a launch that has ended, with its pane and history. It is refused while the launch lives
 // and where a person opened other panes in it.
 func (s *Server) RemoveSession(ctx context.Context, t Target) error {
