@@ -97,14 +97,15 @@ func (r *ruling) spares(c Candidate) string {
 }
 
 // stale reports whether the close is older than what is known: the item or the candidate was reopened since, or the
-// candidate's session is a later one.
+// candidate's session is a later one. GitHub's times have the grain of a second: of a close and a reopening within one, the
+// reopening is taken for the later: scripts do that to start checks anew, and a session that was ended for nothing is lost work.
 func (r *ruling) stale(c Candidate) bool {
 	at := r.closedAt()
 	if at.IsZero() {
 		return false
 	}
 	facts := r.facts.of(c.Item)
-	return r.facts.of(r.ev.WorkItem()).ReopenedAt.After(at) || facts.ReopenedAt.After(at) ||
+	return !r.facts.of(r.ev.WorkItem()).ReopenedAt.Before(at) || !facts.ReopenedAt.Before(at) ||
 		facts.Session.CreatedAt.After(at.Add(closeSlack))
 }
 

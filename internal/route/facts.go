@@ -54,4 +54,4 @@ func (f Facts) of(item loop.WorkItem) ItemFacts { return f.Items[item.Key()] }
 func (f Facts) open(item loop.WorkItem) bool { return f.of(item).Session.Open() }
 
 // isClosed reports whether an item was closed and, as far as is known, not reopened since.
-func (i ItemFacts) isClosed() bool { return !i.ClosedAt.IsZero() && !i.ReopenedAt.After(i.ClosedAt) }
+func (i ItemFacts) isClosed() bool { return !i.ClosedAt.IsZero() && i.ReopenedAt.Before(i.ClosedAt) }

@@ -81,13 +81,15 @@ func (r *ruling) unproven(c Candidate) bool {
 	return c.How == HowBranch && known != Proven && known != Unanswered
 }
 
-// closedBefore reports whether an item is known to be closed. The event's own item is open where the event is newer.
+// closedBefore reports whether an item is known to be closed. The event's own item is open where the event is newer, or reopens it in
+// the second in which it was closed.
 func (r *ruling) closedBefore(c Candidate) bool {
 	facts := r.facts.of(c.Item)
 	if !facts.isClosed() {
 		return false
 	}
-	return c.How != HowOwn || !r.ev.At.After(facts.ClosedAt)
+	open := r.ev.At.After(facts.ClosedAt) || r.ev.Action == "reopened" && r.ev.At.Equal(facts.ClosedAt)
+	return c.How != HowOwn || !open
 }
 
 // spentFor reports whether the labelling that asks for a session has had its session already.

@@ -3,6 +3,7 @@ package route_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -193,6 +194,14 @@ func TestNothingStartsForAClosedItem(t *testing.T) {
 	} {
 		newWorld().know(t, "acme/shop#9", func(f *route.ItemFacts) { f.ClosedAt, f.ReopenedAt = minutes(tc.closed), minutes(tc.reopened) }).
 			want(t, late, tc.want)
+	}
+	again := event(t, loop.KindIssues, githubtest.Issues("reopened", "octocat", labeledItem))
+	for closed, want := range map[time.Duration]outcome{
+		-time.Second: {Kind: loop.Spawn, Item: "github:acme/shop#9"},
+		0:            {Kind: loop.Spawn, Item: "github:acme/shop#9"},
+		time.Second:  dropped(loop.DropItemClosed),
+	} {
+		newWorld().know(t, "acme/shop#9", func(f *route.ItemFacts) { f.ClosedAt = again.At.Add(closed) }).want(t, again, want)
 	}
 }
 
