@@ -143,11 +143,15 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	f.hang = true
+	const mayBe = "loopctl: GitHub had not answered within 50ms (--timeout waits longer), so it may be on github:a/b#1 or not; the same words " +
+		"again within ten minutes are posted once\n"
 	f.start(t)
 	for _, tt := range []struct{ args, stderr string }{
 		{"status", "loopctl: loopd did not answer within 50ms (--timeout waits longer)\n"},
 		{"events", "loopctl: loopd did not answer within 50ms (--timeout waits longer)\n"},
 		{"logs a/b#1", "loopctl: loopd did not answer within 50ms (--timeout waits longer)\n"},
+		{"comment a/b#1 done", mayBe},
+		{"ask a/b#1 why", mayBe},
 		{
 			"sessions close acme/shop#15",
 			"loopctl: closing github:acme/shop#15 goes on, but its harness had not ended within 50ms: see loopctl sessions show github:acme/shop#15\n",

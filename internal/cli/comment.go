@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/loop-daemon/loop/internal/loop"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
 
@@ -30,7 +32,7 @@ func (s comment) Run(ctx context.Context, c *client, out *printer, who caller) e
 	}
 	answer, err := c.Comment(ctx, &loopv1.CommentRequest{WorkItem: item.Ref(), Text: text})
 	if err != nil {
-		return err
+		return unsure(err, c, item)
 	}
 	return out.posted(answer.GetUrl())
 }
@@ -60,9 +62,18 @@ func (s ask) Run(ctx context.Context, c *client, out *printer, who caller) error
 	}
 	answer, err := c.Ask(ctx, &loopv1.AskRequest{WorkItem: item.Ref(), Text: text})
 	if err != nil {
-		return err
+		return unsure(err, c, item)
 	}
 	return out.posted(answer.GetUrl())
+}
+
+// unsure puts it into words when an error is that the command's patience ended before GitHub had answered loopd.
+func unsure(err error, c *client, item loop.WorkItem) error {
+	if !late(err) || !c.link.finder.reached() {
+		return err
+	}
+	return fmt.Errorf("GitHub had not answered within %s (--timeout waits longer), so it may be on %s or not; the same words again "+
+		"within ten minutes are posted once", c.link.patience, item)
 }
 
 // posted prints the page of what was posted.

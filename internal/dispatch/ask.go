@@ -14,10 +14,13 @@ func (d *Dispatcher) Comment(ctx context.Context, w loop.WorkItem, text string) 
 }
 
 // Ask posts a question of an item's agent there, as Comment does, and marks the session as waiting until an answer has reached it.
-// ErrNotFound without an open session.
+// ErrNotFound without an open session, ErrConflict for one that is paused, which no answer would reach.
 func (d *Dispatcher) Ask(ctx context.Context, w loop.WorkItem, text string) (outbox.Entry, error) {
 	s, err := d.openSession(w)
 	if err != nil {
+		return outbox.Entry{}, err
+	}
+	if err := reachable(s); err != nil {
 		return outbox.Entry{}, err
 	}
 	e, err := d.Outbox.Say(ctx, outbox.Question, s.WorkItem, text)

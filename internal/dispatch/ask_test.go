@@ -120,3 +120,15 @@ func TestAQuestionIsAnsweredInTheTerminal(t *testing.T) {
 		h.waiting(false)
 	})
 }
+
+func TestAPausedSessionAsksNothing(t *testing.T) {
+	t.Parallel()
+	speaking(t, func(t *testing.T, h *house, k *ticket) {
+		h.register(shop15)
+		_, err := h.d.Pause(t.Context(), shop15)
+		h.must(err)
+		_, err = h.d.Ask(t.Context(), shop15, "Which colour?")
+		h.fails(err, loop.ErrConflict)
+		k.want(t)
+	})
+}

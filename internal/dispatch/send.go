@@ -39,13 +39,8 @@ func (d *Dispatcher) Send(ctx context.Context, m Message) (loop.Session, loop.De
 	if err != nil {
 		return loop.Session{}, "", err
 	}
-	if s.Status == loop.StatusPaused {
-		why := "by a person"
-		if s.PauseReason == loop.PausedRunaway {
-			why = "it had too many runs in an hour"
-		}
-		return s, "", fmt.Errorf("the session of %[1]s is paused (%[2]s), so nothing reaches it: loopctl sessions resume %[1]s: %[3]w",
-			s.WorkItem, why, loop.ErrConflict)
+	if err := reachable(s); err != nil {
+		return s, "", err
 	}
 	body, err := json.Marshal(sendBody{s.WorkItem.Ref(), m.Text, m.By})
 	if err != nil {
@@ -101,4 +96,17 @@ func (d *Dispatcher) decode(del loop.Delivery) (loop.Event, error) {
 // mayAsk reports whether an event's actor may ask something of an agent. Who can reach our socket may: it is their machine.
 func (d *Dispatcher) mayAsk(ev loop.Event) bool {
 	return ev.Source == loop.SourceCommand || d.Settings().Route.Authorizes(ev)
+}
+
+// reachable says why nothing reaches a session that is paused.
+func reachable(s loop.Session) error {
+	if s.Status != loop.StatusPaused {
+		return nil
+	}
+	why := "by a person"
+	if s.PauseReason == loop.PausedRunaway {
+		why = "it had too many runs in an hour"
+	}
+	return fmt.Errorf("the session of %[1]s is paused (%[2]s), so nothing reaches it: loopctl sessions resume %[1]s: %[3]w",
+		s.WorkItem, why, loop.ErrConflict)
 }
