@@ -182,12 +182,12 @@ func (e *editor) submit() {
 	case '/':
 		kind = "command"
 	}
+	if e.asks { // before the log says that it was submitted, by which others know that it must be open
+		_ = os.WriteFile(e.dialog, nil, 0o600)
+	}
 	e.write(kind, strings.TrimSpace(e.text))
 	e.history = append(e.history, e.shown)
 	e.text, e.shown = "", ""
-	if e.asks {
-		_ = os.WriteFile(e.dialog, nil, 0o600)
-	}
 }
 
 func (e *editor) write(kind, text string) {
