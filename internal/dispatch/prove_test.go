@@ -102,3 +102,26 @@ func TestAHostThatDoesNotAnswerHoldsUpOnce(t *testing.T) {
 		}
 	})
 }
+
+// A command on a pull request whose branch names an issue that is not there is for the pull request.
+func TestACommandStartsNoGhost(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		h.d.Exists = func(context.Context, loop.WorkItem) route.Existence { return route.Absent }
+		id := h.arrive("pull_request_review_comment", githubtest.PullRequestComment("created", "octocat",
+			githubtest.Item{Number: 9, PR: true, Head: "issue-77-shop"}, githubtest.Comment{ID: 501, Body: "/loop start"}))
+		got, err := h.inbox.Get(t.Context(), id)
+		h.must(err)
+		if got.Item.Ref() != "github:acme/shop#9" {
+			t.Errorf("it is for %s", got.Item.Ref())
+		}
+		for _, s := range h.sessions.List() {
+			if s.WorkItem.Ref() != "github:acme/shop#9" {
+				t.Errorf("%s has a session", s.WorkItem.Ref())
+			}
+		}
+		if s := h.session(mustItem("acme", "shop", 9)); !s.Open() {
+			t.Errorf("the pull request has no session: %+v", s)
+		}
+	})
+}

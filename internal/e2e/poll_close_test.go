@@ -23,6 +23,7 @@ var endings = []ending{
 	{githubtest.Item{PR: true}, func(it *githubtest.Thread) { it.Merge("octocat") }, "closed pr-merged"},
 	{githubtest.Item{}, func(it *githubtest.Thread) { it.Comment("mallory", "still open") }, ""},
 	{githubtest.Item{PR: true}, func(it *githubtest.Thread) { it.Comment("mallory", "still open") }, ""},
+	{githubtest.Item{Labels: []string{autoExecute}}, func(it *githubtest.Thread) { it.Unlabel("octocat", autoExecute) }, ""},
 }
 
 // incomplete are ways in which a cycle learns of no close.

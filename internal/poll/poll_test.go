@@ -7,6 +7,7 @@ import (
 
 	"github.com/loop-daemon/loop/internal/github/githubtest"
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -233,6 +234,26 @@ func TestReopenedAndClosedAgain(t *testing.T) {
 			it.Reopen("octocat")
 			h.wants("reopened:github:acme/shop#5:" + stamp(time.Now()))
 		}
+	})
+}
+
+// What was said before a stop is not taken up when the ledger is lost: the stop came after it.
+func TestAStopOutlivesTheLedger(t *testing.T) {
+	t.Parallel()
+	shop15, err := loop.ParseRef("github:acme/shop#15")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bubble(t, func(t *testing.T, h *house) {
+		it := h.shop.Open("octocat", githubtest.Item{Number: 15})
+		it.Label("octocat", label)
+		at := time.Now()
+		h.later(time.Minute)
+		it.Comment("octocat", "/loop start")
+		h.later(time.Minute)
+		h.must(h.db.Write(t.Context(), func(tx *journal.Tx) error { return h.items.Stop(tx, shop15, time.Now()) }))
+		h.later(time.Minute)
+		h.wants(labeled(15, at)) // whose start the stop refuses
 	})
 }
 
