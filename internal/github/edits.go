@@ -17,7 +17,7 @@ type Edit struct {
 	At time.Time  // zero: it stands as its author wrote it
 }
 
-// editsQuery asks for what the REST API does not tell.
+// editsQuery asks, and changes nothing, for what the REST API does not tell.
 const editsQuery = `query($ids:[ID!]!){nodes(ids:$ids){...on Comment{id lastEditedAt editor{__typename login}}}}`
 
 // Edits asks who edited texts last: those of items, comments and reviews on one host, each by its NodeID. A text that is
@@ -91,7 +91,7 @@ func (e graphError) words() string {
 	return oneLineOf(strings.TrimSpace(string(e.Type + " " + e.Message)))
 }
 
-// graphQL returns where the server's other API is.
+// graphQL returns where the server's other API is, which is only read from.
 func (s *server) graphQL() string {
 	return strings.TrimSuffix(strings.TrimSuffix(s.api.BaseURL(), "/"), "/v3") + "/graphql"
 }

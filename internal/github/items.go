@@ -88,11 +88,12 @@ func (c *Client) item(ctx context.Context, w loop.WorkItem, kind string) (Item, 
 	return i, nil
 }
 
-// Change is what was done to an item: labeled, unlabeled, closed, reopened, ready_for_review and so on.
+// Change is what was done to an item: labeled, unlabeled, closed, reopened, ready_for_review, renamed and so on.
 type Change struct {
 	ID     int64
 	Action string
 	Label  string // of labeled and unlabeled
+	From   string // of renamed: the title until then
 	Actor  loop.Actor
 	At     time.Time
 }
@@ -105,12 +106,20 @@ func (c *Client) Changes(ctx context.Context, w loop.WorkItem) (Listing[Change],
 			ID        number          `json:"id"`
 			Event     text            `json:"event"`
 			Label     object[label]   `json:"label"`
+			Rename    object[rename]  `json:"rename"`
 			Actor     object[account] `json:"actor"`
 			CreatedAt instant         `json:"created_at"`
 		}
 		err := json.Unmarshal(raw, &e, lenient())
-		return Change{int64(e.ID), string(e.Event), string(e.Label.is.Name), e.Actor.is.actor(), first(e.CreatedAt)}, err
+		return Change{
+			ID: int64(e.ID), Action: string(e.Event), Label: string(e.Label.is.Name), From: string(e.Rename.is.From),
+			Actor: e.Actor.is.actor(), At: first(e.CreatedAt),
+		}, err
 	})
+}
+
+type rename struct {
+	From text `json:"from"`
 }
 
 // restItem is an issue or a pull request with what only the API says of it.

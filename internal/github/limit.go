@@ -56,13 +56,13 @@ func (l *limit) paused() time.Time {
 	return l.until
 }
 
-// wait returns when a request may be sent: at once or, for a write, when a second has passed since the last. It does not
-// wait for a limit to end.
-func (l *limit) wait(ctx context.Context, method string) error {
+// wait returns when a request may be sent: at once or, for one that writes, when a second has passed since the last. It does
+// not wait for a limit to end.
+func (l *limit) wait(ctx context.Context, writes bool) error {
 	if until := l.paused(); !until.IsZero() {
 		return &LimitError{Host: l.host, Until: until}
 	}
-	if method == http.MethodGet {
+	if !writes {
 		return nil
 	}
 	l.mu.Lock()

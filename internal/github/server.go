@@ -105,7 +105,7 @@ func (s *server) do(ctx context.Context, method, path string, body any) (answer,
 
 // doInTurn is do for the one who has the turn.
 func (s *server) doInTurn(ctx context.Context, method, path string, body any) (answer, error) {
-	if err := s.limit.wait(ctx, method); err != nil {
+	if err := s.limit.wait(ctx, method != http.MethodGet && path != s.graphQL()); err != nil {
 		return answer{}, err
 	}
 	token, err := s.token.get(ctx)

@@ -147,6 +147,10 @@ func (s *Source) thread(i Item, said []Comment, since time.Time) loop.Thread {
 	t.Told = func(ctx context.Context, from time.Time) ([]loop.Delivery, error) {
 		return (&teller{client: s.client(), item: i, said: said, known: since, from: from}).tell(ctx)
 	}
+	t.Stands = func(ctx context.Context) (bool, error) {
+		edits, err := s.client().Edits(ctx, i.Repo.Host, []string{i.NodeID})
+		return (&teller{item: i, edits: edits}).stood(Change{Action: "synchronize"}), err
+	}
 	return t
 }
 

@@ -3,7 +3,6 @@ package github
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
@@ -18,7 +17,12 @@ type teller struct {
 	from   time.Time // what happened before is not asked for
 
 	pull    Item                // of a pull request: the item with its branches
+	history []Change            // of the item, from its beginning
+	done    []Change            // what of it is to be told
+	heard   []Comment           // those to be told
+	judged  []Review            // those to be told
 	reviews map[int64]time.Time // when each was submitted
+	edits   map[string]Edit     // of the texts that are told
 	told    []moment
 }
 
@@ -29,7 +33,9 @@ type moment struct {
 }
 
 func (t *teller) tell(ctx context.Context) ([]loop.Delivery, error) {
-	for _, find := range []func(context.Context) error{t.find, t.changes, t.judged, t.comments} {
+	for _, find := range []func(context.Context) error{
+		t.find, t.findChanges, t.findReviews, t.findComments, t.findEdits, t.tellChanges, t.tellReviews, t.tellComments,
+	} {
 		if err := find(ctx); err != nil {
 			return nil, err
 		}
@@ -71,14 +77,15 @@ func (t *teller) add(at time.Time, d loop.Delivery, err error) error {
 	return err
 }
 
-// changes finds the item opened, labels set, and what else was done to it. Of a closed item the last close is told with the time
-// and the person that the item itself names. Of a pull request it is told last how it stands, whatever changed.
-func (t *teller) changes(ctx context.Context) error {
+// findChanges finds the item opened, labels set, and what else was done to it. Of a closed item the last close is told with the
+// time and the person that the item itself names. Of a pull request it is told last how it stands, whatever changed.
+func (t *teller) findChanges(ctx context.Context) error {
 	item := t.whole()
 	l, err := t.client.Changes(ctx, item.WorkItem())
 	if err != nil {
 		return err
 	}
+	t.history = l.All
 	done := []Change{item.Opened()}
 	for _, c := range l.All {
 		switch c.Action {
@@ -98,15 +105,18 @@ func (t *teller) changes(ctx context.Context) error {
 	if item.PR {
 		done = append(done, Change{Action: "synchronize", At: item.UpdatedAt})
 	}
-	for _, c := range done {
-		if c.At.Before(t.from) {
-			continue
+	t.done = slices.DeleteFunc(done, func(c Change) bool { return c.At.Before(t.from) })
+	return nil
+}
+
+func (t *teller) tellChanges(context.Context) error {
+	for _, c := range t.done {
+		then, err := t.asOf(t.whole(), c)
+		if err == nil && c.Action == "opened" {
+			then, err = then.born(t.history)
 		}
-		then := item
-		if c.Action == "opened" {
-			if then, err = item.born(l.All); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 		d, err := Changed(then, c)
 		if err := t.add(c.At, d, err); err != nil {
@@ -120,7 +130,7 @@ func (t *teller) changes(ctx context.Context) error {
 func (i Item) born(changes []Change) (Item, error) {
 	labels := []members{}
 	for _, c := range changes {
-		if c.Action == "labeled" && strings.EqualFold(c.Actor.Login, i.Author.Login) && !c.At.After(i.CreatedAt) {
+		if c.Action == "labeled" && same(c.Actor, i.Author) && !c.At.After(i.CreatedAt) {
 			labels = append(labels, members{"name": c.Label})
 		}
 	}
@@ -129,30 +139,59 @@ func (i Item) born(changes []Change) (Item, error) {
 	return i, err
 }
 
-// comments finds what was said in the conversation and on lines.
-func (t *teller) comments(ctx context.Context) error {
-	said, err := t.listed(ctx)
+// findReviews finds the reviews. Their listing does not tell which were edited.
+func (t *teller) findReviews(ctx context.Context) error {
+	if !t.item.PR {
+		return nil
+	}
+	l, err := t.client.Reviews(ctx, t.pull.WorkItem())
 	if err != nil {
 		return err
 	}
-	said = slices.DeleteFunc(said, func(c Comment) bool { return t.when(c).Before(t.from) })
-	var asked []written
-	for _, c := range said {
-		if c.UpdatedAt.After(c.CreatedAt) {
-			asked = append(asked, written{c.NodeID, c.Author})
+	t.reviews = map[int64]time.Time{}
+	t.judged = slices.DeleteFunc(l.All, func(r Review) bool { return r.SubmittedAt.Before(t.from) })
+	for _, r := range t.judged {
+		t.reviews[r.ID] = r.SubmittedAt
+	}
+	return nil
+}
+
+func (t *teller) tellReviews(context.Context) error {
+	for _, r := range t.judged {
+		item, err := t.asOf(t.pull, Change{Action: "submitted", Actor: r.Author, At: r.SubmittedAt})
+		if err != nil {
+			return err
+		}
+		d, err := ReviewSubmitted(item, r)
+		if r.Body != "" && t.editedByOther(r.NodeID, r.Author) {
+			d.State, d.Reason = loop.StateDropped, loop.DropEditedByOther
+		}
+		if err := t.add(r.SubmittedAt, d, err); err != nil {
+			return err
 		}
 	}
-	edited, err := t.editedByOthers(ctx, asked)
-	if err != nil {
-		return err
-	}
-	for _, c := range said {
+	return nil
+}
+
+// findComments finds what was said in the conversation and on lines.
+func (t *teller) findComments(ctx context.Context) error {
+	said, err := t.listed(ctx)
+	t.heard = slices.DeleteFunc(said, func(c Comment) bool { return t.when(c).Before(t.from) })
+	return err
+}
+
+func (t *teller) tellComments(context.Context) error {
+	for _, c := range t.heard {
 		item := t.item
 		if c.Inline {
 			item = t.whole()
 		}
+		item, err := t.asOf(item, Change{Action: "created", Actor: c.Author, At: c.CreatedAt})
+		if err != nil {
+			return err
+		}
 		d, err := CommentCreated(item, c)
-		if edited[c.NodeID] {
+		if c.UpdatedAt.After(c.CreatedAt) && t.editedByOther(c.NodeID, c.Author) {
 			d.State, d.Reason = loop.StateDropped, loop.DropEditedByOther
 		}
 		if err := t.add(t.when(c), d, err); err != nil {
@@ -193,65 +232,4 @@ func (t *teller) when(c Comment) time.Time {
 		return at
 	}
 	return c.CreatedAt
-}
-
-// written is a text that may have been edited since.
-type written struct {
-	node   string
-	author loop.Actor
-}
-
-// editedByOthers says, by their nodes, which texts do not stand as their authors wrote them.
-func (t *teller) editedByOthers(ctx context.Context, texts []written) (map[string]bool, error) {
-	if len(texts) == 0 {
-		return nil, nil
-	}
-	var nodes []string
-	for _, w := range texts {
-		nodes = append(nodes, w.node)
-	}
-	edits, err := t.client.Edits(ctx, t.item.Repo.Host, nodes)
-	if err != nil {
-		return nil, err
-	}
-	others := map[string]bool{}
-	for _, w := range texts {
-		e, known := edits[w.node]
-		others[w.node] = !known || !e.At.IsZero() && !strings.EqualFold(e.By.Login, w.author.Login)
-	}
-	return others, nil
-}
-
-// judged finds the reviews. Their listing does not tell which were edited.
-func (t *teller) judged(ctx context.Context) error {
-	if !t.item.PR {
-		return nil
-	}
-	l, err := t.client.Reviews(ctx, t.pull.WorkItem())
-	if err != nil {
-		return err
-	}
-	t.reviews = map[int64]time.Time{}
-	all := slices.DeleteFunc(l.All, func(r Review) bool { return r.SubmittedAt.Before(t.from) })
-	var asked []written
-	for _, r := range all {
-		if r.Body != "" {
-			asked = append(asked, written{r.NodeID, r.Author})
-		}
-	}
-	edited, err := t.editedByOthers(ctx, asked)
-	if err != nil {
-		return err
-	}
-	for _, r := range all {
-		t.reviews[r.ID] = r.SubmittedAt
-		d, err := ReviewSubmitted(t.pull, r)
-		if edited[r.NodeID] {
-			d.State, d.Reason = loop.StateDropped, loop.DropEditedByOther
-		}
-		if err := t.add(r.SubmittedAt, d, err); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -14,9 +14,12 @@ type Thread struct {
 	At time.Time
 	// Told asks what happened on the item at or after a time, and returns it in order, as the webhook would have told it: the
 	// item opened, labels set, what was said, the item closed and reopened. The id of a delivery is the asker's to set.
-	// What another than its author has edited is dropped already. Of a pull request it is told as well how its branch stands,
+	// What another than its author has edited is dropped already, and a title or a description that another has edited since is
+	// not told. Of a pull request it is told as well how its branch stands,
 	// as synchronize. The zero time is from the beginning.
 	Told func(ctx context.Context, since time.Time) ([]Delivery, error)
+	// Stands asks whether the description is as its author has left it.
+	Stands func(ctx context.Context) (bool, error)
 }
 
 // WorkItem names the item where it is now.

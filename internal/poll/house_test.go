@@ -151,10 +151,9 @@ func (h *house) report() poll.Report {
 // later lets time pass.
 func (h *house) later(d time.Duration) { time.Sleep(d) }
 
-// news returns the facts that were put since it was asked last, in order.
-func (h *house) news() []string {
+// eachNew calls do with what was put since it was called last, in order.
+func (h *house) eachNew(do func(loop.Delivery, loop.Event)) {
 	h.t.Helper()
-	facts := []string{}
 	all, err := h.inbox.List(context.Background(), inbox.Filter{Limit: 1000})
 	h.must(err)
 	for _, d := range slices.Backward(all) {
@@ -166,12 +165,21 @@ func (h *house) news() []string {
 		h.must(err)
 		ev, err := github.Decode(d)
 		h.must(err)
+		do(d, ev)
+	}
+}
+
+// news returns the facts that were put since it was asked last, in order.
+func (h *house) news() []string {
+	h.t.Helper()
+	facts := []string{}
+	h.eachNew(func(d loop.Delivery, ev loop.Event) {
 		what := ev.Fact
 		if d.Reason != "" {
 			what += " " + d.Reason
 		}
 		facts = append(facts, what)
-	}
+	})
 	return facts
 }
 

@@ -2,6 +2,8 @@ package poll
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loop-daemon/loop/internal/item"
@@ -13,15 +15,16 @@ import (
 // they may be older than all that is listed as changed, and a check on one of them does not say whose it is.
 func (r *round) listPulls(ctx context.Context) error {
 	fresh, err := r.hasFresh(ctx)
-	if err != nil || !fresh {
+	if err != nil || !fresh && !r.unlinked[r.target.key()] {
 		return err
 	}
 	open, err := r.Source.OpenPulls(ctx, r.repo)
 	if err != nil {
 		return err
 	}
+	delete(r.unlinked, r.target.key())
 	for _, t := range open {
-		owner, err := r.owner(ctx, t.Event)
+		owner, err := r.proven(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -73,6 +76,38 @@ func (r *round) owner(ctx context.Context, ev loop.Event) (loop.WorkItem, error)
 		return w, err
 	}
 	return loop.WorkItem{}, err
+}
+
+// proven is owner, believing of the description only what its author says.
+func (r *round) proven(ctx context.Context, t loop.Thread) (loop.WorkItem, error) {
+	owner, err := r.owner(ctx, t.Event)
+	if err != nil || owner.IsZero() || t.Event.Item.Body == "" {
+		return owner, err
+	}
+	bare := t.Event
+	bare.Item.Body = ""
+	without, err := r.owner(ctx, bare)
+	if err != nil || without.Key() == owner.Key() {
+		return without, err
+	}
+	switch stands, err := t.Stands(ctx); {
+	case err != nil:
+		r.unlinked[r.target.key()] = true
+		return without, r.unreadable(ctx, fmt.Errorf("ask who edited %s: %w", t.WorkItem(), err))
+	case stands:
+		return owner, nil
+	}
+	return without, nil
+}
+
+// ownerTold is owner by how the pull request was told to stand.
+func (r *round) ownerTold(ctx context.Context, t loop.Thread, found []finding) (loop.WorkItem, error) {
+	for _, f := range slices.Backward(found) {
+		if f.event.Action == "synchronize" {
+			return r.owner(ctx, f.event)
+		}
+	}
+	return r.proven(ctx, t)
 }
 
 // link remembers that a pull request belongs to an item, if there is one.

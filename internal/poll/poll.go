@@ -120,7 +120,9 @@ type Poller struct {
 	turn chan struct{} // held by the one cycle that runs
 	poke chan struct{} // holds one value when the settings have changed
 
-	refused map[hookKey]time.Time // until when a webhook is not asked about; whoever has the turn may touch it
+	// Whoever has the turn may touch these.
+	refused  map[hookKey]time.Time // until when a webhook is not asked about
+	unlinked map[string]bool       // repositories, by their keys, with pull requests of which it is not known yet whose they are
 
 	mu    sync.Mutex
 	paces map[string]*pace // by the repository's name in lower case
@@ -135,7 +137,10 @@ type pace struct {
 
 // New returns a Poller; nothing is asked before Run or Poll.
 func New(o Options) *Poller {
-	return &Poller{Options: o, turn: make(chan struct{}, 1), poke: make(chan struct{}, 1), refused: map[hookKey]time.Time{}, paces: map[string]*pace{}}
+	return &Poller{
+		Options: o, turn: make(chan struct{}, 1), poke: make(chan struct{}, 1),
+		refused: map[hookKey]time.Time{}, unlinked: map[string]bool{}, paces: map[string]*pace{},
+	}
 }
 
 // Refresh has Run look at the settings again. It is to be called when they have changed.

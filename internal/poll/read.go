@@ -47,16 +47,16 @@ func (r *round) read(ctx context.Context, t loop.Thread) error {
 		return nil
 	}
 	r.count.Items++
-	told, err := t.Told(ctx, r.tellFrom(row, stands, t))
+	all, err := t.Told(ctx, r.tellFrom(row, stands, t))
 	if err != nil {
 		return err
 	}
-	found, err := r.decode(told)
+	found, err := r.decode(all)
 	if err != nil {
 		return err
 	}
 	kept, row := r.sift(row, stands, t, found)
-	owner, err := r.owner(ctx, t.Event)
+	owner, err := r.ownerTold(ctx, t, found)
 	if err != nil {
 		return err
 	}

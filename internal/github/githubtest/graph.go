@@ -53,13 +53,16 @@ func (q *query) graph(x *execution) object {
 	}
 }
 
-// remarkNode returns who edited a comment of either kind or a review last, nil for one that is not to be seen.
+// remarkNode returns who edited an item's description, a comment of either kind or a review last, nil for one that is not to be seen.
 func (q *query) remarkNode(id any) any {
 	for _, r := range q.s.repos {
 		if q.admitTo(r).status != 0 {
 			continue
 		}
 		for _, t := range r.threads {
+			if (id == node("I", r.ID, t.Number) || id == node("PR", r.ID, t.Number)) && !t.gone && t.movedTo == nil {
+				return q.edit(id, t.editor, t.edited)
+			}
 			for _, c := range slices.Concat(t.comments, t.inline) {
 				if id != node("IC", c.ID) && id != node("PRRC", c.ID) {
 					continue

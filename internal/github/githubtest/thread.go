@@ -19,6 +19,8 @@ type Thread struct {
 	events    []*occurrence
 	reactions []*reaction
 	closer    string
+	editor    string // who edited the description last; "" nobody did
+	edited    time.Time
 	mergeable string // clean unless said
 	gone      bool
 	movedTo   *Thread
@@ -247,7 +249,7 @@ func (t *Thread) edit(ch *change, who, title, body string) {
 	}
 	if body != was.Body {
 		changes["body"] = map[string]any{"from": was.Body}
-		t.Body = body
+		t.Body, t.editor, t.edited = body, who, t.At
 	}
 	t.emit(ch, "edited", who, map[string]any{"changes": changes})
 }
