@@ -18,7 +18,8 @@ import (
 const (
 	writeSpacing = time.Second     // between two writes
 	firstPause   = time.Minute     // for a limit without a time, doubled each time that it is met again
-	longestPause = 2 * time.Hour   // whatever an answer asks for: the longest limit of GitHub's is an hour
+	longestGuess = 2 * time.Hour   // of one without a time: the longest limit of GitHub's is an hour
+	longestPause = 24 * time.Hour  // whatever an answer asks for
 	resetMargin  = 1 * time.Second // clocks of one second's grain
 )
 
@@ -81,30 +82,39 @@ func (l *limit) wait(ctx context.Context, writes bool) error {
 	return nil
 }
 
-// note learns from an answer. It reports whether the request itself was turned away by a limit, and until when.
-func (l *limit) note(status int, header http.Header, err error) (until time.Time, limited bool) {
+// noted is what an answer says of a limit.
+type noted struct {
+	limited bool      // the request itself was turned away
+	until   time.Time // when the host may be asked again; zero where the answer does not limit anything
+	later   bool      // than was known before
+}
+
+// note learns from an answer.
+func (l *limit) note(status int, header http.Header, err error) noted {
 	now := time.Now().Round(0) // by the wall: a machine that sleeps is not limited for longer
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	limited = isLimit(status, header, err)
+	limited := isLimit(status, header, err)
 	pause, known := asked(header, now)
 	switch {
 	case limited && !known:
-		pause = min(firstPause<<min(l.strikes, 10), longestPause)
+		pause = min(firstPause<<min(l.strikes, 10), longestGuess)
 		l.strikes++
 	case limited:
 	case status == 0:
-		return time.Time{}, false
+		return noted{}
 	case !known: // missing headers are not «nothing left»: enterprise hosts count nothing
 		if status < http.StatusBadRequest {
 			l.strikes = 0
 		}
-		return time.Time{}, false
+		return noted{}
 	}
-	if end := now.Add(min(pause, longestPause)); end.After(l.until) {
+	end := now.Add(pause)
+	later := end.After(l.until)
+	if later {
 		l.until = end
 	}
-	return l.until, limited
+	return noted{limited, l.until, later}
 }
 
 // isLimit reports whether an answer turns a request away for there having been too many.
@@ -128,8 +138,8 @@ func isLimit(status int, header http.Header, err error) bool {
 	return status >= http.StatusInternalServerError && header.Get("Retry-After") != ""
 }
 
-// asked returns how long an answer wants us to wait: what Retry-After says or, when nothing is left, until the reset. Both
-// are reckoned by the clock of the one who answered.
+// asked returns how long an answer wants us to wait, within reason: what Retry-After says or, when nothing is left, until the
+// reset. Both are reckoned by the clock of the one who answered.
 func asked(header http.Header, now time.Time) (pause time.Duration, ok bool) {
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = date
@@ -139,13 +149,16 @@ func asked(header http.Header, now time.Time) (pause time.Duration, ok bool) {
 			return time.Duration(min(seconds, int(longestPause/time.Second))) * time.Second, true
 		}
 		if at, err := http.ParseTime(after); err == nil {
-			return max(at.Sub(now), 0), true
+			return within(at.Sub(now)), true
 		}
 	}
 	if header.Get(gh.HeaderRateRemaining) == "0" {
 		if reset, err := strconv.ParseInt(header.Get(gh.HeaderRateReset), 10, 64); err == nil {
-			return max(time.Unix(reset, 0).Sub(now), 0) + resetMargin, true
+			reset = min(reset, now.Add(longestPause).Unix()) // there are numbers that no time can hold
+			return within(within(time.Unix(reset, 0).Sub(now)) + resetMargin), true
 		}
 	}
 	return 0, false
 }
+
+func within(pause time.Duration) time.Duration { return min(max(pause, 0), longestPause) }

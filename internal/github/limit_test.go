@@ -55,8 +55,14 @@ func TestLimits(t *testing.T) {
 		{"secondary by its page", answers(403, `{"documentation_url":"https://docs.github.com/rest#secondary-rate-limits"}`), time.Minute},
 		{"too many without a time", answers(429, ``), time.Minute},
 		{"overloaded with a time", answers(503, ``, "Retry-After", "30"), 30 * time.Second},
-		{"a year", answers(429, ``, "Retry-After", "31536000"), 2 * time.Hour},
-		{"a reset in a year", answers(429, ``, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1000000000", "Date", date.Format(http.TimeFormat)), 2 * time.Hour},
+		{"five hours", answers(429, ``, "Retry-After", "18000"), 5 * time.Hour},
+		{"a year", answers(429, ``, "Retry-After", "31536000"), 24 * time.Hour},
+		{"more seconds than there are", answers(429, ``, "Retry-After", "99999999999999"), 24 * time.Hour},
+		{"a date in a hundred years", answers(429, ``, "Retry-After", date.AddDate(100, 0, 0).Format(http.TimeFormat), "Date", date.Format(http.TimeFormat)), 24 * time.Hour},
+		{"a reset in five thousand years", answers(429, ``, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "99999999999"), 24 * time.Hour},
+		{"a reset at the end of time", answers(429, ``, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "9223372036854775807"), 24 * time.Hour},
+		{"a reset long ago", answers(429, ``, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "0"), time.Second},
+		{"a reset in a year", answers(429, ``, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1000000000", "Date", date.Format(http.TimeFormat)), 24 * time.Hour},
 		{"no right", answers(403, `{"message":"Resource not accessible"}`, "X-RateLimit-Remaining", "4999"), 0},
 		{"enterprise, which counts nothing", answers(403, `{"message":"Must have admin rights"}`), 0},
 		{"down", answers(500, ``), 0},
@@ -88,6 +94,52 @@ func TestLimits(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestALimitOutlivesTheClient(t *testing.T) {
+	t.Parallel()
+	reset := func() string { return strconv.FormatInt(time.Now().Add(2*time.Minute-time.Second).Unix(), 10) }
+	for name, answer := range map[string]func() roundTrip{
+		"turned away": func() roundTrip { return answers(403, `{"message":"secondary rate limit"}`, "Retry-After", "120") },
+		"nothing left": func() roundTrip {
+			return answers(200, `{"number":1}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", reset())
+		},
+	} {
+		for _, host := range []string{"", "ghe.example.com"} {
+			t.Run(name+" "+host, func(t *testing.T) {
+				t.Parallel()
+				db := openJournal(t)
+				synctest.Test(t, func(t *testing.T) {
+					requests, say := 0, answer()
+					open := func() *github.Client {
+						return newClient(t, github.Options{
+							Journal: db, Log: slog.New(slog.DiscardHandler),
+							Env:  []string{"GITHUB_TOKEN=" + secretToken, "GH_ENTERPRISE_TOKEN=" + secretToken},
+							HTTP: roundTrip(func(r *http.Request) (*http.Response, error) { requests++; return say(r) }),
+						})
+					}
+					on, begun := item(1), time.Now()
+					on.Host = host
+					_, _ = open().Issue(t.Context(), on)
+					say = answers(200, `{"number":1}`)
+					time.Sleep(time.Minute)
+					for range 2 {
+						_, err := open().Issue(t.Context(), on)
+						if e, is := errors.AsType[*github.LimitError](err); !is || e.Until.Sub(begun) != 2*time.Minute {
+							t.Errorf("%v, want the limit that was met before", err)
+						}
+					}
+					if got := open().Limited(host); got.Sub(begun) != 2*time.Minute || requests != 1 {
+						t.Errorf("limited until %v, after %d requests", got, requests)
+					}
+					time.Sleep(time.Minute)
+					if _, err := open().Issue(t.Context(), on); err != nil || requests != 2 {
+						t.Errorf("%v after %d requests: the limit is over", err, requests)
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/loop-daemon/loop/internal/sys/journal"
 )
 
-// Schema makes the table of the answers that are remembered.
+// Schema makes the tables of what is remembered: answers, and until when hosts want no requests.
 func Schema() journal.Schema {
 	return journal.Schema{Name: "github", Steps: []string{`
 		CREATE TABLE answer (
@@ -30,13 +30,19 @@ func Schema() journal.Schema {
 			used_at  INTEGER NOT NULL,    -- microseconds since 1970
 			body     BLOB    NOT NULL     -- packed
 		) STRICT, WITHOUT ROWID;
-		CREATE INDEX answer_used ON answer (used_at)`}}
+		CREATE INDEX answer_used ON answer (used_at)`, `
+		CREATE TABLE host_limit (
+			host  TEXT    PRIMARY KEY, -- '' is github.com
+			until INTEGER NOT NULL     -- microseconds since 1970
+		) STRICT, WITHOUT ROWID`}}
 }
 
 // Forget removes what was remembered of questions that have not been asked since a time.
 func Forget(tx *journal.Tx, since time.Time) error {
-	if _, err := tx.Exec("DELETE FROM answer WHERE used_at < ?", since.UnixMicro()); err != nil {
-		return fmt.Errorf("forget old answers of GitHub: %w", err)
+	for _, query := range []string{"DELETE FROM answer WHERE used_at < ?", "DELETE FROM host_limit WHERE until < ?"} {
+		if _, err := tx.Exec(query, since.UnixMicro()); err != nil {
+			return fmt.Errorf("forget old answers of GitHub: %w", err)
+		}
 	}
 	return nil
 }
@@ -46,6 +52,9 @@ const fromJournal = "X-From-Cache"
 
 // usedGrain is how exactly it is known when an answer was last used: to write that each time would cost more than it saves.
 const usedGrain = 24 * time.Hour
+
+// journalTimeout is how long a request waits for what is said of a limit to be read or written.
+const journalTimeout = 5 * time.Second
 
 // remembering asks again for what it knows with the validators that came with it, and answers «not modified» with the body
 // that it kept. A host counts no such request against the limit. An answer belongs to the token that it was given to.
@@ -174,6 +183,32 @@ func (r *remembering) write(ctx context.Context, do func(*journal.Tx) error) {
 	if err := r.db.Write(ctx, do); err != nil && ctx.Err() == nil {
 		r.log.Warn("what github answers cannot be remembered", "err", err)
 	}
+}
+
+// limit returns until when a host wanted no requests when it was asked last, perhaps by another process or client.
+func (r *remembering) limit(host string) time.Time {
+	ctx, cancel := context.WithTimeout(context.Background(), journalTimeout)
+	defer cancel()
+	var until int64
+	err := r.db.Read().QueryRowContext(ctx, "SELECT until FROM host_limit WHERE host = ?", host).Scan(&until)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		r.log.Warn("whether github limits our requests cannot be read", "err", r.db.Explain(err))
+	}
+	end, most := journal.Moment(until), time.Now().Round(0).Add(longestPause)
+	if end.After(most) { // the clock was set back
+		return most
+	}
+	return end
+}
+
+// keepLimit remembers until when a host wants no requests, whoever waits for the answer that said so.
+func (r *remembering) keepLimit(ctx context.Context, host string, until time.Time) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)
+	defer cancel()
+	r.write(ctx, func(tx *journal.Tx) error {
+		_, err := tx.Exec("INSERT OR REPLACE INTO host_limit (host, until) VALUES (?, ?)", host, journal.Micros(until))
+		return err
+	})
 }
 
 func set(h http.Header, name, value string) {

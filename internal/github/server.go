@@ -31,6 +31,8 @@ type server struct {
 	turn  chan struct{}
 	limit *limit
 
+	answers *remembering
+
 	token *tokens // for the one who has the turn
 	user  string  // whose token it is; "" until asked
 }
@@ -45,9 +47,10 @@ func (c *Client) newServer(name string) (*server, error) {
 		return nil, err
 	}
 	base = u.String()
+	answers := &remembering{db: c.options.Journal, log: c.options.Log, next: c.http}
 	api, err := gh.NewClient(
 		gh.WithHTTPClient(&http.Client{
-			Transport:     &remembering{db: c.options.Journal, log: c.options.Log, next: c.http},
+			Transport:     answers,
 			CheckRedirect: stay,
 		}),
 		gh.WithURLs(&base, nil),
@@ -57,7 +60,7 @@ func (c *Client) newServer(name string) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach %s: %w: %w", display(name), loop.ErrInvalid, err)
 	}
-	s := &server{name: name, api: api, turn: make(chan struct{}, 1), limit: &limit{host: name}}
+	s := &server{name: name, api: api, turn: make(chan struct{}, 1), limit: &limit{host: name, until: answers.limit(name)}, answers: answers}
 	s.token = newTokens(name, c.options.Env)
 	if c.options.TokenEnv != "" && name == c.fixed {
 		s.token.variables, s.token.only = []string{c.options.TokenEnv}, true
@@ -137,8 +140,12 @@ func (s *server) send(ctx context.Context, token, method, path string, body any)
 	if resp != nil {
 		header, status = resp.Header, resp.StatusCode
 	}
-	if until, ok := s.limit.note(status, header, err); ok {
-		return answer{}, fmt.Errorf("%s: %w", what, &LimitError{Host: s.name, Until: until})
+	limit := s.limit.note(status, header, err)
+	if limit.later {
+		s.answers.keepLimit(ctx, s.name, limit.until)
+	}
+	if limit.limited {
+		return answer{}, fmt.Errorf("%s: %w", what, &LimitError{Host: s.name, Until: limit.until})
 	}
 	if err != nil && status != http.StatusAccepted {
 		return answer{}, fmt.Errorf("%s: %w", what, explain(ctx, err, s.name))
