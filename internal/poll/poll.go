@@ -130,7 +130,10 @@ type Poller struct {
 
 // pace is when a repository is asked about, and how that goes. It is guarded by the Poller's mu.
 type pace struct {
-	Report
+	Report             // but for Next, which is reckoned when it is asked for
+	ended    time.Time // when the last cycle was over
+	limited  time.Time // until when its host wanted no requests then
+	spread   float64   // how late the next one is, so that not all are in one second for ever: from 0 to 1
 	failures int       // in a row
 	missed   time.Time // when what webhooks could not bring is asked for again
 }
@@ -166,6 +169,7 @@ func (p *Poller) report(t target) Report {
 	r := Report{}
 	if pace := p.paces[t.key()]; pace != nil {
 		r = pace.Report
+		r.Next = p.nextTime(t, pace)
 	}
 	r.Repo, r.Watched = repoName(t.repo), t.watched()
 	return r
@@ -180,7 +184,8 @@ func (p *Poller) step(name string) {
 // target is a repository that is to be asked about.
 type target struct {
 	repo    loop.Repo // as it was named
-	watches []Watch   // none: sessions work there
+	watches []Watch
+	worked  bool // a session that is not closed works there
 }
 
 func (t target) key() string { return strings.ToLower(repoName(t.repo)) }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// catchUp is how often repositories are asked about in which sessions work and which nobody configured.
+	// catchUp is how often repositories are asked about at least in which sessions work.
 	catchUp = 5 * time.Minute
 	// beat is how often Run looks whether the machine was asleep.
 	beat = 30 * time.Second
@@ -20,6 +20,8 @@ const (
 	slack = 20 * time.Second
 	// longestPause bounds how long a repository is left alone that could not be asked about.
 	longestPause = 15 * time.Minute
+	// longestSpread is within which time after the end of a limit all repositories of a host are asked about.
+	longestSpread = 5 * time.Second
 )
 
 // Run asks about each repository in its time until ctx ends: at the start, after the machine was asleep, and at intervals
@@ -111,10 +113,15 @@ func (p *Poller) targets() []target {
 		all[t.key()] = t
 	}
 	for _, s := range p.Sessions() {
-		t := target{repo: loop.Repo{Host: s.WorkItem.Host, Owner: s.WorkItem.Owner, Name: s.WorkItem.Repo}}
-		if _, there := all[t.key()]; s.Open() && !there && p.Source.Owns(s.WorkItem) {
-			all[t.key()] = t
+		if !s.Open() || !p.Source.Owns(s.WorkItem) {
+			continue
 		}
+		t := target{repo: loop.Repo{Host: s.WorkItem.Host, Owner: s.WorkItem.Owner, Name: s.WorkItem.Repo}}
+		if known, there := all[t.key()]; there {
+			t = known
+		}
+		t.worked = true
+		all[t.key()] = t
 	}
 	var sorted []target
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -141,7 +148,7 @@ func (p *Poller) cycle(ctx context.Context, t target, asked bool) {
 	} else {
 		last.failures, last.At = 0, time.Now()
 	}
-	last.Next = p.nextTime(t, last.failures)
+	last.ended, last.limited, last.spread = time.Now(), p.Source.Limited(t.repo.Host), rand.Float64() //nolint:gosec // it spreads requests
 	trouble := last.Trouble
 	p.mu.Unlock()
 	p.tell(ctx, t, outcome{count, err, before, trouble, asked})
@@ -155,22 +162,36 @@ func (p *Poller) paceOf(t target) *pace {
 	return p.paces[t.key()]
 }
 
-// nextTime returns when a repository is asked about again: later with each failure, and not while its host wants no requests.
-func (p *Poller) nextTime(t target, failures int) time.Time {
+// nextTime returns when a repository is asked about again: later with each failure, and when its host wants requests again where
+// that has named a time. The zero time is at once.
+func (p *Poller) nextTime(t target, last *pace) time.Time {
+	if last.ended.IsZero() {
+		return time.Time{}
+	}
 	every := catchUp
 	if t.watched() {
 		every = p.Settings().Interval
 	}
-	pause := every
-	if failures > 0 {
-		pause = max(every, min(every<<min(failures-1, 10), longestPause))
+	if t.worked || last.failures > 0 {
+		every = min(every, catchUp)
 	}
-	pause += time.Duration(rand.Int64N(int64(pause)/10 + 1)) //nolint:gosec // it spreads requests
-	next := time.Now().Add(pause)
-	if until := p.Source.Limited(t.repo.Host); until.After(next) {
-		next = until.Add(time.Duration(rand.Int64N(int64(5 * time.Second)))) //nolint:gosec // as above
+	if last.failures > 0 {
+		every = min(every<<min(last.failures-1, 10), longestPause)
+	}
+	next := last.ended.Add(every + last.spreads(every/10))
+	until := p.Source.Limited(t.repo.Host)
+	if last.failures > 0 && until.IsZero() {
+		until = last.limited
+	}
+	if until.After(next) || last.failures > 0 && !until.IsZero() {
+		next = until.Add(last.spreads(longestSpread))
 	}
 	return next
+}
+
+// spreads returns a part of a time, another after each cycle.
+func (p *pace) spreads(most time.Duration) time.Duration {
+	return time.Duration(p.spread * float64(most))
 }
 
 // outcome is what came of a cycle.

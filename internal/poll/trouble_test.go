@@ -247,6 +247,102 @@ func TestRunAsksInItsTime(t *testing.T) {
 	})
 }
 
+// asked runs the poller for a while, and returns when it began to ask about acme/shop.
+func (h *house) asked(long time.Duration) (at []time.Duration) {
+	h.t.Helper()
+	begun := time.Now()
+	h.gh.ForgetRequests()
+	ctx, stop := context.WithCancel(h.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- h.p.Run(ctx) }()
+	h.later(long)
+	stop()
+	h.must(<-done)
+	for _, r := range h.gh.Requests() {
+		if path := r.Path; strings.HasSuffix(path, "/repos/acme/shop") || strings.Contains(path, "/repositories/") {
+			at = append(at, r.At.Sub(begun))
+		}
+	}
+	return at
+}
+
+func TestWhereASessionWorksIsAskedEveryFiveMinutesAtLeast(t *testing.T) {
+	t.Parallel()
+	for _, interval := range []time.Duration{time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour} {
+		for _, begun := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%v, begun %t", interval, begun), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T, h *house) {
+					h.shop.Open("octocat", githubtest.Item{Number: 1})
+					h.settings.Interval = interval
+					if begun {
+						h.register("github:acme/shop#1")
+					} else {
+						time.AfterFunc(10*time.Minute, func() { h.register("github:acme/shop#1") })
+					}
+					at := h.asked(2 * time.Hour)
+					last := 10 * time.Minute
+					for _, now := range append(at, 2*time.Hour) {
+						if now > last && now-last > 6*time.Minute {
+							t.Errorf("it was not asked about between %v and %v", last, now)
+						}
+						last = max(last, now)
+					}
+					if interval == 24*time.Hour && len(at) > 25 {
+						t.Errorf("it was asked about %d times in two hours", len(at))
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestARepositoryThatFailsIsTriedAgainLaterAndLater(t *testing.T) {
+	t.Parallel()
+	for interval, want := range map[time.Duration][]time.Duration{
+		time.Minute:     {1 * time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute, 15 * time.Minute},
+		7 * time.Minute: {5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 15 * time.Minute},
+		time.Hour:       {5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 15 * time.Minute},
+	} {
+		t.Run(interval.String(), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, h *house) {
+				h.settings.Interval = interval
+				h.gh.Fail("GET *", githubtest.Answer(502), -1)
+				at := h.asked(2 * time.Hour)
+				for i, pause := range want {
+					if got := at[i+1] - at[i]; got < pause || got > pause+pause/10+time.Second {
+						t.Errorf("after %d failures it is left alone for %v, want %v", i+1, got, pause)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestALimitedHostIsAskedAgainAtTheTimeThatItNames(t *testing.T) {
+	t.Parallel()
+	for _, interval := range []time.Duration{10 * time.Second, time.Hour} {
+		for _, limit := range []time.Duration{2 * time.Minute, 40 * time.Minute} {
+			t.Run(fmt.Sprintf("%v every %v", limit, interval), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T, h *house) {
+					h.settings.Interval = interval
+					h.gh.Fail("GET *", githubtest.SecondaryLimit(limit), 1)
+					until := time.Now().Add(time.Minute + limit)
+					r := h.report()
+					if !strings.Contains(r.Trouble, "asked again at "+stamp(until)) || r.Next.Before(until) || r.Next.After(until.Add(5*time.Second)) {
+						t.Errorf("%q, and it is asked again at %v, want %v", r.Trouble, r.Next, until)
+					}
+					if at := h.asked(limit + 10*time.Second); len(at) == 0 || at[0] < limit || at[0] > limit+5*time.Second {
+						t.Errorf("it was asked after %v, want %v", at, limit)
+					}
+				})
+			})
+		}
+	}
+}
+
 func TestWithoutATokenSessionsAreNoTrouble(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
