@@ -237,6 +237,31 @@ func TestReopenedAndClosedAgain(t *testing.T) {
 	})
 }
 
+// What is open is left alone, whatever happened to it since it was last seen, also within one second.
+func TestClosedAndReopenedBetweenTwoCycles(t *testing.T) {
+	t.Parallel()
+	for _, after := range []time.Duration{0, 5 * time.Second} {
+		for _, pr := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, %t", after, pr), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(_ *testing.T, h *house) {
+					it := h.shop.Open("octocat", githubtest.Item{Number: 5, PR: pr})
+					h.register("github:acme/shop#5")
+					h.wants("opened:github:acme/shop#5")
+					h.later(time.Minute)
+					it.Close("octocat", "")
+					h.later(after)
+					it.Reopen("octocat")
+					h.wants("reopened:github:acme/shop#5:" + stamp(time.Now()))
+					h.later(time.Minute)
+					it.Close("octocat", "")
+					h.wants("close:github:acme/shop#5:" + stamp(time.Now()))
+				})
+			})
+		}
+	}
+}
+
 // What was said before a stop is not taken up when the ledger is lost: the stop came after it.
 func TestAStopOutlivesTheLedger(t *testing.T) {
 	t.Parallel()

@@ -184,7 +184,9 @@ func (r *round) sift(row itemRow, s standing, t loop.Thread, all []finding) ([]f
 	for i, f := range all {
 		switch ev := f.event; {
 		case ev.Fact == "" || ev.Action == "labeled" && !r.watches(ev.Label) || r.isTold(row, ev):
-		case ev.Action == "closed" && t.Event.Item.State == "closed" && s.live && !ev.At.Before(t.Event.Item.ClosedAt),
+		case ev.Action == "closed" && (t.Event.Item.State != "closed" || ev.At.Before(t.Event.Item.ClosedAt)):
+			// It was opened again: a session would be ended for nothing.
+		case ev.Action == "closed" && s.live,
 			i == rescued, first && i == labeled && s.marked, !ev.At.Before(row.since):
 			kept = append(kept, f)
 			row.closed = row.closed || ev.Action == "closed"
