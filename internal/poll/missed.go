@@ -168,11 +168,16 @@ func (r *round) settle(ctx context.Context, key hookKey, m missedRow) error {
 	r.count.Again++
 	err = r.Source.Redeliver(ctx, r.repo, loop.Undelivered{ID: m.delivery, Hook: key.hook, Try: m.try, At: m.at})
 	r.step("poll-again")
-	if errors.Is(err, loop.ErrNotFound) {
+	if isOfItAlone(err) {
 		r.Logger.Debug("a delivery that failed cannot be asked for again", "repo", key.name, "hook", key.hook, "delivery", m.delivery, "err", err)
-		return nil // it alone may be too old
+		return nil
 	}
 	return err
+}
+
+// isOfItAlone reports whether an error says no more than that one delivery is not sent again: it may be too old.
+func isOfItAlone(err error) bool {
+	return errors.Is(err, loop.ErrNotFound) || errors.Is(err, loop.ErrInvalid) || errors.Is(err, loop.ErrConflict)
 }
 
 // arrived reports whether a delivery came after all, whatever became of it.

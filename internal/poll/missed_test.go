@@ -266,6 +266,35 @@ func TestAnErrorAboutAWebhookHoldsUpNothing(t *testing.T) {
 	}
 }
 
+func TestOneDeliveryThatIsNotSentAgainHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{404, 409, 410, 422, 400} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, h *house) {
+				it := h.shop.Open("octocat", githubtest.Item{Number: 5})
+				h.later(time.Hour)
+				h.hears("first", h.webhook(), "acme/shop")
+				h.later(time.Second)
+				for range 4 {
+					it.Comment("octocat", "lost")
+				}
+				h.gh.Fail("POST */attempts", githubtest.Answer(status), 1)
+				h.wantsAgain(6*time.Minute, 4)
+				h.gh.Fail("POST */attempts", githubtest.Answer(status), -1)
+				asked := 0
+				for range 96 { // four days
+					h.later(59 * time.Minute)
+					asked += h.cycle().Again
+				}
+				if asked != 4*4 || h.logged(loop.LogPollGaveUp) != 4 {
+					t.Errorf("what is refused for ever was asked for %d times more and given up %d times, want 16 and 4", asked, h.logged(loop.LogPollGaveUp))
+				}
+			})
+		})
+	}
+}
+
 func TestWebhooksThatNobodyLooksAtAreForgotten(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
