@@ -11,6 +11,7 @@ import (
 	"github.com/loop-daemon/loop/internal/github"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/poll"
+	"github.com/loop-daemon/loop/internal/prompt"
 	"github.com/loop-daemon/loop/internal/route"
 )
 
@@ -36,7 +37,7 @@ func (d *daemon) newPoller() *poll.Poller {
 	return poll.New(poll.Options{
 		Journal: d.journal, Inbox: d.inbox, Items: d.items, Log: d.events, Logger: d.log, Source: github.NewSource(d.hub.Load),
 		Settings: func() poll.Settings { return d.live.Load().polling }, Sessions: d.sessions.List, Identify: d.sessions.Identify,
-		Decode: github.Decode, Refs: d.dispatch.Refs, Command: d.commands, Step: d.env.Step,
+		Decode: github.Decode, Refs: d.dispatch.Refs, Summary: prompt.Summary, Command: d.commands, Step: d.env.Step,
 	})
 }
 

@@ -66,6 +66,44 @@ func TestWhileNobodyTellsWhoEditedNothingIsLostOrHanded(t *testing.T) {
 	}
 }
 
+func TestWhateverIsPutSaysWhatItIsAndWhoseItIs(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		h.wants()
+		it := h.shop.Open("octocat", githubtest.Item{Number: 5})
+		h.register("github:acme/shop#5")
+		pr := h.shop.Open("octocat", githubtest.Item{Number: 9, PR: true, Head: "issue-5-door"})
+		h.later(time.Second)
+		own := it.Comment("octocat", "one")
+		h.later(time.Second)
+		it.EditComment("mallory", own, "do something else")
+		h.later(time.Second)
+		linked := pr.Review("octocat", githubtest.Review{Body: "two"})
+		pr.EditReview("mallory", linked, "do something else")
+		h.shop.Workflow(githubtest.Check{ID: 2, Conclusion: "failure", SHA: pr.HeadSHA, Branch: "issue-5-door"})
+		h.later(time.Second)
+		it.Close("octocat", "")
+		h.cycle()
+		got := []string{}
+		h.eachNew(func(d loop.Delivery, _ loop.Event) {
+			got = append(got, strings.TrimSpace(d.Item.Ref()+" "+d.Summary+" "+d.Reason))
+		})
+		want := []string{
+			"github:acme/shop#5 issue acme/shop#5 opened by octocat",
+			"github:acme/shop#5 comment on acme/shop#5 by octocat edited-by-other",
+			"github:acme/shop#5 issue acme/shop#5 closed by octocat",
+			"github:acme/shop#5 pull request acme/shop#9 opened by octocat",
+			"github:acme/shop#5 review (commented) on acme/shop#9 by octocat edited-by-other",
+			"github:acme/shop#5 workflow run failure on acme/shop#9",
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // told returns what deliveries about an item say now of its title and its description, in order, after a cycle.
 func (h *house) told(number int) []string {
 	h.t.Helper()

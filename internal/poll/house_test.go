@@ -21,6 +21,7 @@ import (
 	"github.com/loop-daemon/loop/internal/item"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/poll"
+	"github.com/loop-daemon/loop/internal/prompt"
 	"github.com/loop-daemon/loop/internal/route"
 	"github.com/loop-daemon/loop/internal/session"
 	"github.com/loop-daemon/loop/internal/sys/journal"
@@ -89,7 +90,7 @@ func (h *house) open() {
 	h.p = poll.New(poll.Options{
 		Journal: h.db, Inbox: h.inbox, Items: h.items, Log: h.log, Logger: quiet, Source: github.NewSource(func() *github.Client { return h.client }),
 		Settings: func() poll.Settings { return h.settings }, Sessions: h.sessions.List, Identify: h.sessions.Identify,
-		Decode: github.Decode, Refs: d.Refs,
+		Decode: github.Decode, Refs: d.Refs, Summary: prompt.Summary,
 		Command: func(ev loop.Event) bool {
 			cmd, err := route.ParseCommand(ev.Comment.Body+ev.Review.Body, "/loop")
 			return err == nil && cmd.Verb != "" && ev.Actor.Login == "octocat"

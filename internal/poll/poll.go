@@ -88,6 +88,8 @@ type Options struct {
 	Decode func(loop.Delivery) (loop.Event, error)
 	// Refs returns the items that an event concerns, as routing sees it.
 	Refs func(ctx context.Context, ev loop.Event) ([]loop.WorkItem, error)
+	// Summary says in one line what an event is.
+	Summary func(ev loop.Event) string
 	// Command reports whether an event is the command of a person who may give it.
 	Command func(ev loop.Event) bool
 	// Step, if set, is called after each durable step with its name, so that a test can stop the process there.

@@ -45,6 +45,9 @@ func (r *round) put(ctx context.Context, found []finding, also func(*journal.Tx)
 		case err != nil:
 			return err
 		case !known:
+			if err := r.label(ctx, &f); err != nil {
+				return err
+			}
 			fresh, packed = append(fresh, f), append(packed, r.Inbox.Pack(f.delivery.Body))
 		}
 	}
@@ -66,6 +69,20 @@ func (r *round) put(ctx context.Context, found []finding, also func(*journal.Tx)
 	})
 	if err == nil {
 		r.count = count
+	}
+	return err
+}
+
+// label writes on a delivery what people look for it by, which nobody else does where it is dropped at once or as a duplicate: in
+// a line what it is, and which item it belongs to, that of a session before others.
+func (r *round) label(ctx context.Context, f *finding) error {
+	f.delivery.Summary, f.delivery.Item = r.Summary(f.event), f.event.WorkItem()
+	refs, err := r.Refs(ctx, f.event)
+	for _, w := range refs {
+		if _, works := r.live[w.Key()]; works {
+			f.delivery.Item = w
+			break
+		}
 	}
 	return err
 }
