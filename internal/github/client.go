@@ -90,6 +90,15 @@ func (c *Client) Login(ctx context.Context, host string) (string, error) {
 	return s.login(ctx)
 }
 
+// Renew has the next request to each host look for a token at once where there was none, or a bad one. Else a minute passes.
+func (c *Client) Renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.hosts {
+		s.renew.Store(true)
+	}
+}
+
 // Repository is a repository as GitHub names it now.
 type Repository struct {
 	loop.Repo      // its ID is always known

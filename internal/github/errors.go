@@ -26,8 +26,9 @@ type Error struct {
 
 // Error says what was answered and what to do about it.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%d %s", e.Status, strings.ToLower(http.StatusText(e.Status)))
-	if e.Message != "" {
+	name := http.StatusText(e.Status)
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, strings.ToLower(name)))
+	if e.Message != "" && !strings.EqualFold(e.Message, name) {
 		text += ": " + e.Message
 	}
 	switch {
@@ -48,8 +49,10 @@ func (e *Error) denied() bool {
 	return e.Status == http.StatusForbidden || e.Status == http.StatusNotFound
 }
 
-// Unwrap returns the class.
-func (e *Error) Unwrap() error {
+// Is reports whether target is the class. It wraps none, for a class's name is no part of its text, but may be a word of it.
+func (e *Error) Is(target error) bool { return target == e.class() }
+
+func (e *Error) class() error {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusUnavailableForLegalReasons:
 		return loop.ErrDenied

@@ -2,7 +2,9 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,7 +19,8 @@ type Target struct {
 	Inline  bool  // the comment is on a line of a pull request
 }
 
-// React puts a reaction, such as "eyes", on an item or a comment. One that is there already stays, and that is no error.
+// React puts a reaction, such as "eyes", on an item or a comment. One that is there already stays, and that is no error. A
+// *Error of 404 says that the comment is gone: who may not write is told so by a 403.
 func (c *Client) React(ctx context.Context, on Target, reaction string) error {
 	path := itemPath(on.Item, "issues")
 	if on.Comment != 0 {
@@ -27,7 +30,11 @@ func (c *Client) React(ctx context.Context, on Target, reaction string) error {
 		}
 		path = fmt.Sprintf("%s/%s/comments/%d", repoPath(repoOf(on.Item, 0)), kind, on.Comment)
 	}
-	return c.post(ctx, on.Item.Host, path+"/reactions", map[string]string{"content": reaction}, nil)
+	err := c.post(ctx, on.Item.Host, path+"/reactions", map[string]string{"content": reaction}, nil)
+	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusNotFound {
+		return fmt.Errorf("react on %s: %w", on.Item.Ref(), &Error{Status: e.Status, Message: e.Message})
+	}
+	return err
 }
 
 // Post writes a comment into the conversation of an issue or a pull request and returns it. The body is written as it is:

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -33,8 +34,9 @@ type server struct {
 
 	answers *remembering
 
-	token *tokens // for the one who has the turn
-	user  string  // whose token it is; "" until asked
+	token *tokens     // for the one who has the turn
+	user  string      // whose token it is; "" until asked
+	renew atomic.Bool // a person waits for a token that is missing or was refused
 }
 
 func (c *Client) newServer(name string) (*server, error) {
@@ -110,6 +112,9 @@ func (s *server) do(ctx context.Context, method, path string, body any) (answer,
 func (s *server) doInTurn(ctx context.Context, method, path string, body any) (answer, error) {
 	if err := s.limit.wait(ctx, method != http.MethodGet && path != s.graphQL()); err != nil {
 		return answer{}, err
+	}
+	if s.renew.Swap(false) {
+		s.token.hurry()
 	}
 	token, err := s.token.get(ctx)
 	if err != nil {

@@ -22,6 +22,9 @@ func (s *Source) Owns(w loop.WorkItem) bool { return w.Provider == loop.Provider
 // Limited returns until when a host wants no requests; the zero time when it may be asked.
 func (s *Source) Limited(host string) time.Time { return s.client().Limited(host) }
 
+// Renew has a token be looked for at once where there was none, or a bad one.
+func (s *Source) Renew() { s.client().Renew() }
+
 // Where returns a repository under its present name, with its number. One whose number is known is found after a rename.
 func (s *Source) Where(ctx context.Context, r loop.Repo) (loop.Repo, error) {
 	now, err := s.client().Repository(ctx, r)

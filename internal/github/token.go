@@ -47,6 +47,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	if t.value != "" {
 		return t.value, nil
 	}
+	t.problem = nil
 	if t.value = t.variable(); t.value == "" && !t.only {
 		t.ask(ctx)
 	}
@@ -64,9 +65,16 @@ func (t *tokens) renew(ctx context.Context, refused string) bool {
 			return t.value != ""
 		}
 	}
-	t.rest(fmt.Errorf("%s refuses the token of %s: give it a valid one: %w", display(t.host), t.from, loop.ErrDenied))
+	remedy := "give it a valid one"
+	if t.from == fromGH {
+		remedy = "run gh auth login; it is asked for again within a minute, and at once by loopctl poll"
+	}
+	t.rest(fmt.Errorf("%s refuses the token of %s: %s: %w", display(t.host), t.from, remedy, loop.ErrDenied))
 	return false
 }
+
+// hurry has a token be looked for at once that is missing or was refused.
+func (t *tokens) hurry() { t.until = time.Time{} }
 
 func (t *tokens) variable() string {
 	for _, name := range t.variables {

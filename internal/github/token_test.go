@@ -103,6 +103,45 @@ func TestTokenOfGHIsKeptUntilItIsRefused(t *testing.T) {
 	}
 }
 
+func TestATokenIsLookedForAtOnceWhenAPersonWaits(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]string{"none": "", "one that is refused": "one"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, valid := newGH(t, first), "two"
+			w := newWorld(t, takes(&valid), g.env())
+			ask := func() error { _, err := w.Issue(t.Context(), item(1)); return err }
+			if err := ask(); !errors.Is(err, loop.ErrDenied) {
+				t.Fatal(err)
+			}
+			g.prints(t, "two")
+			if err := ask(); !errors.Is(err, loop.ErrDenied) || !strings.Contains(err.Error(), "gh auth login") {
+				t.Errorf("%v: gh is not to be asked for each request", err)
+			}
+			w.Renew()
+			for range 2 {
+				if err := ask(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestATokenThatWasRefusedIsTriedAgainByTheFirstRequest(t *testing.T) {
+	t.Parallel()
+	valid := "other"
+	w := newWorld(t, takes(&valid))
+	if _, err := w.Issue(t.Context(), item(1)); !errors.Is(err, loop.ErrDenied) {
+		t.Fatal(err)
+	}
+	valid = secretToken
+	w.Renew()
+	if _, err := w.Issue(t.Context(), item(1)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNoToken(t *testing.T) {
 	t.Parallel()
 	g := newGH(t, "")

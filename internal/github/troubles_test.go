@@ -2,6 +2,7 @@ package github_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -228,4 +229,37 @@ func TestNothingIsAskedBeforeItsTime(t *testing.T) {
 			t.Errorf("limited until %v, %v", c.Limited(""), err)
 		}
 	})
+}
+
+func TestTheTextOfARefusal(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		err  github.Error
+		want string
+	}{
+		{github.Error{Status: 404, Message: "Not Found"}, "404 not found: it does not exist, or the token may not see it"},
+		{github.Error{Status: 404, Message: "Branch not found"}, "404 not found: Branch not found: it does not exist, or the token may not see it"},
+		{github.Error{Status: 409, Message: "Conflict"}, "409 conflict"},
+		{github.Error{Status: 422, Message: "Validation Failed; name is invalid"}, "422 unprocessable entity: Validation Failed; name is invalid"},
+		{github.Error{Status: 599, Message: "odd"}, "599: odd"},
+		{github.Error{Status: 599}, "599"},
+	} {
+		err := fmt.Errorf("GET /x: %w", &tc.err)
+		if got := loop.Plain(err); got != "GET /x: "+tc.want || got != err.Error() {
+			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+}
+
+func TestAReactionOnWhatIsGoneLacksNoRight(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	shop, _ := h.shop()
+	issue := shop.Open("octocat", githubtest.Item{})
+	id := issue.Comment("octocat", "soon gone")
+	issue.DeleteComment("octocat", id)
+	err := h.React(t.Context(), github.Target{Item: item(issue.Number), Comment: id}, "eyes")
+	if !errors.Is(err, loop.ErrNotFound) || strings.Contains(err.Error(), "the token needs") {
+		t.Errorf("%v", err)
+	}
 }

@@ -36,6 +36,8 @@ type Source interface {
 	Owns(w loop.WorkItem) bool
 	// Limited returns until when a host wants no requests; the zero time when it may be asked.
 	Limited(host string) time.Time
+	// Renew has what nobody was let in with before be looked for at once: a person has mended it.
+	Renew()
 	// Where returns a repository under its present name, with its number.
 	Where(ctx context.Context, r loop.Repo) (loop.Repo, error)
 	// Open lists the open items that have a label.
@@ -120,7 +122,7 @@ type Poller struct {
 	Options
 
 	turn chan struct{} // held by the one cycle that runs
-	poke chan struct{} // holds one value when the settings have changed
+	poke chan struct{} // holds one value when something else may be due
 
 	// Whoever has the turn may touch these.
 	refused  map[hookKey]time.Time // until when a webhook is not asked about
@@ -148,7 +150,7 @@ func New(o Options) *Poller {
 	}
 }
 
-// Refresh has Run look at the settings again. It is to be called when they have changed.
+// Refresh has Run look again what is due. It is to be called when the settings have changed.
 func (p *Poller) Refresh() {
 	select {
 	case p.poke <- struct{}{}:

@@ -77,12 +77,17 @@ func (p *Poller) runDue(ctx context.Context) time.Time {
 	return next
 }
 
-// Poll runs one cycle over all repositories now, after the one that runs, and returns what each came to.
+// Poll runs one cycle over all repositories now, after the one that runs, and returns what each came to. A person asks for it, so
+// that a token which was refused is looked for anew.
 func (p *Poller) Poll(ctx context.Context) ([]Report, error) {
 	if !p.take(ctx) {
 		return nil, context.Cause(ctx)
 	}
-	defer func() { <-p.turn }()
+	defer func() {
+		<-p.turn
+		p.Refresh() // each repository is due at another time now
+	}()
+	p.Source.Renew()
 	var all []Report
 	for _, t := range p.targets() {
 		if ctx.Err() != nil {

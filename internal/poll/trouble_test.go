@@ -343,6 +343,28 @@ func TestALimitedHostIsAskedAgainAtTheTimeThatItNames(t *testing.T) {
 	}
 }
 
+func TestACycleThatAPersonAsksForMovesTheNext(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		h.settings.Interval = 5 * time.Second
+		h.gh.Fail("GET *", githubtest.Answer(502), -1)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- h.p.Run(ctx) }()
+		h.later(201 * time.Second) // by now it is left alone for minutes, and Run has just looked
+		h.gh.Mend()
+		all, err := h.p.Poll(t.Context())
+		h.must(err)
+		h.gh.ForgetRequests()
+		h.later(7 * time.Second)
+		if n, _ := h.gh.Count("GET *"); all[0].Trouble != "" || n == 0 {
+			t.Errorf("%+v, and %d requests within the interval", all, n)
+		}
+		stop()
+		h.must(<-done)
+	})
+}
+
 func TestWithoutATokenSessionsAreNoTrouble(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, h *house) {
@@ -357,6 +379,25 @@ func TestWithoutATokenSessionsAreNoTrouble(t *testing.T) {
 		h.settings.Watches = []poll.Watch{{Repo: loop.Repo{Owner: "acme", Name: "shop"}, Label: label}}
 		if r := h.report(); !strings.Contains(r.Trouble, "no token") {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestWhoAsksForACycleNeedNotWaitForAToken(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, h *house) {
+		h.cycle()
+		h.gh.RemoveToken(githubtest.Token)
+		for range 2 {
+			all, err := h.p.Poll(t.Context())
+			if h.must(err); !strings.Contains(all[0].Trouble, "401") && !strings.Contains(all[0].Trouble, "refuses the token") {
+				t.Errorf("%+v", all)
+			}
+		}
+		h.gh.AddToken(githubtest.Token, githubtest.Operator)
+		all, err := h.p.Poll(t.Context())
+		if h.must(err); all[0].Trouble != "" {
+			t.Errorf("the token is good again: %s", all[0].Trouble)
 		}
 	})
 }
