@@ -95,3 +95,26 @@ func tells(text string, until time.Time) bool {
 	}
 	return false
 }
+
+// Given a GitHub that has said to be left alone for two minutes,
+// When loopd is killed and started again,
+// Then it is left alone for the rest of them.
+func TestALimitOutlivesLoopd(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, "")
+	h.start()
+	h.shop.Open("octocat", githubtest.Item{Number: 15})
+	h.register("acme/shop#15", conversation)
+	h.poll()
+	h.gh.Fail("GET *", githubtest.SecondaryLimit(120*time.Second), 1)
+	h.loopctl("poll")
+	h.loopd.kill()
+	h.gh.ForgetRequests()
+	h.start()
+	if r := h.loopctl("poll"); !strings.Contains(r.stderr, "asked again at ") {
+		t.Errorf("%+v: it does not say until when", r)
+	}
+	if n, _ := h.gh.Count("*"); n != 0 {
+		t.Errorf("it was asked %d times: %v", n, h.gh.Requests())
+	}
+}
