@@ -291,7 +291,7 @@ func (d *Dispatcher) claim(tx *journal.Tx, v *verdict) error {
 		return err
 	}
 	if owner != v.delivery.ID {
-		v.decision = loop.Decision{Kind: loop.Drop, Reason: loop.DropDuplicate, Item: v.decision.Item}
+		v.decision = loop.Decision{Kind: loop.Drop, Reason: loop.DropDuplicate, Item: v.decision.Item, Refs: v.decision.Refs}
 		*v = v.state()
 	}
 	return nil

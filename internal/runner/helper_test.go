@@ -265,6 +265,10 @@ func (b *bench) killAll(t *testing.T) {
 	for _, who := range b.tools(t) {
 		_ = proc.Signal(who, syscall.SIGKILL)
 	}
+	// A starter whose run was given up may be about to write its claim just now. Once the folder is gone it has nothing to open.
+	for until := time.Now().Add(time.Minute); os.RemoveAll(b.Dir) != nil && time.Now().Before(until); {
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // agent is the coding agent: what it does is said by one word for each step.
