@@ -202,3 +202,48 @@ func TestWhatAReloadChangesCountsAtOnce(t *testing.T) {
 		t.Errorf("the log is no JSON yet:\n%s", text)
 	}
 }
+
+// Given a session that was made while sessions were headless,
+// When the configuration says that they are in terminals,
+// Then the session stays headless, its record and the list say so, and an event reaches it as before.
+func TestAReloadMovesNoSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.start()
+	w.register("acme/shop#15", conversation)
+	w.configure("runner = \"tmux\"")
+	w.must("reload")
+	w.ends(w.comment(15, "where are you?"), "done", "")
+	if runs := w.runs(); len(runs) != 1 || !slices.Contains(runs[0].Args, "-p") {
+		t.Errorf("got runs %+v, want a headless one", runs)
+	}
+	file := w.read(filepath.Join(w.state, "sessions", "github-acme-shop-15.json"))
+	if list := w.must("sessions", "list"); !strings.Contains(list, "headless") || !strings.Contains(file, `"runner": "headless"`) {
+		t.Errorf("the session is listed as\n%sand its file says\n%s", list, file)
+	}
+}
+
+// Given a configuration that listens to nobody, and to no event that tells of a close,
+// When loopd starts with it, and when it is reloaded into one that does,
+// Then the log and status name both and what they cost, each as long as it is so.
+func TestWhatAConfigurationCostsIsSaid(t *testing.T) {
+	t.Parallel()
+	const costly = "authorized_users = []\n[webhook]\nevents = [\"issue_comment\"]"
+	w := newWorld(t, costly)
+	w.start()
+	said := func(where, text string, want bool) {
+		t.Helper()
+		for _, word := range []string{"routing.authorized_users", "webhook.events"} {
+			if strings.Contains(text, word) != want {
+				t.Errorf("%s says of %s: %t, want %t\n%s", where, word, !want, want, text)
+			}
+		}
+	}
+	said("the log", w.loopd.log.String(), true)
+	said("status", w.must("status"), true)
+	w.configure("")
+	w.must("reload")
+	said("status after the reload", w.must("status"), false)
+	w.configure(costly)
+	said("the reload", w.must("reload"), true)
+}
