@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,5 +39,39 @@ func TestAnIssueByPollingAlone(t *testing.T) {
 	}
 	if c := h.poll(); c.Deliveries != 0 {
 		t.Errorf("%+v, want nothing new", c)
+	}
+}
+
+// Given a comment of somebody who is not listed, by webhook or by poll,
+// When they are listed later, and cycles go on,
+// Then it reaches nobody, and what they say from then on does.
+func TestWhatWasRefusedIsNotTakenUpLater(t *testing.T) {
+	t.Parallel()
+	for name, webhook := range map[string]bool{"by webhook": true, "by poll": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t, "")
+			h.start()
+			h.poll()
+			it := h.shop.Open("octocat", githubtest.Item{Number: 15})
+			h.register("acme/shop#15", conversation)
+			h.poll()
+			h.hook.Take()
+			it.Comment("hubot", "too early")
+			if webhook {
+				h.deliver(h.hook.Take())
+			}
+			h.poll()
+			h.idle()
+			h.write(strings.Replace(h.read(filepath.Join(h.dir, "loop.toml")), `["octocat"]`, `["octocat", "hubot"]`, 1))
+			h.must("reload")
+			h.poll()
+			it.Comment("hubot", "in time")
+			h.poll()
+			h.idle()
+			if runs := h.runs(); len(runs) != 1 || !strings.Contains(runs[0].Prompt, "in time") || strings.Contains(runs[0].Prompt, "too early") {
+				t.Errorf("agents were told %+v", runs)
+			}
+		})
 	}
 }
