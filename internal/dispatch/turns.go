@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -24,10 +23,8 @@ type shown struct {
 
 // in reports whether the program of a report showed it, by the time of the report.
 func (s shown) in(r loop.Report) bool {
-	return s.launch == r.Launch && s.pid == r.PID && !s.at.After(timeOf(r))
+	return s.launch == r.Launch && s.pid == r.PID && !s.at.After(r.When())
 }
-
-func timeOf(r loop.Report) time.Time { return cmp.Or(r.At, time.Now()) }
 
 // turned takes in how the turn of a live conversation goes, and owes the ticket how one has ended that was about something from
 // there. A restart of loopd within the turn forgets it.
@@ -68,7 +65,7 @@ func (d *Dispatcher) showing(r loop.Report) {
 	defer d.mu.Unlock()
 	turn := d.turns[r.Item.Key()]
 	for _, run := range r.Runs {
-		turn = append(turn, shown{run, r.Launch, r.PID, timeOf(r)})
+		turn = append(turn, shown{run, r.Launch, r.PID, r.When()})
 	}
 	if len(turn) > 0 {
 		d.turns[r.Item.Key()] = turn[max(0, len(turn)-maxShown):]

@@ -39,6 +39,14 @@ type Report struct {
 	CloseOnEnd bool // the hook was installed to close the session when the conversation ends
 }
 
+// When says when what is reported was: now, where nobody said.
+func (r Report) When() time.Time {
+	if r.At.IsZero() {
+		return time.Now()
+	}
+	return r.At
+}
+
 // Turn says what a live conversation is doing.
 type Turn string
 

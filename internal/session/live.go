@@ -140,7 +140,7 @@ func (l *Live) hear(pl *place, r loop.Report) (asks bool) {
 		pl.programs = append(pl.programs, &loop.Presence{Launch: from.launch})
 	}
 	p := pl.programs[i]
-	if age := p.Since.Sub(at(r)); age > 0 && age < overtaking {
+	if age := p.Since.Sub(r.When()); age > 0 && age < overtaking {
 		return false // what came later was told first
 	}
 	p.Harness, p.SessionID, p.Where = r.Harness, r.SessionID, cmp.Or(r.Where, p.Where)
@@ -150,21 +150,13 @@ func (l *Live) hear(pl *place, r loop.Report) (asks bool) {
 	asks = r.Event == loop.HookWaiting && (p.Turn != loop.TurnWaiting || r.Source == "")
 	if turn, told := turnAfter(r); told {
 		if p.Turn != turn {
-			p.Turn, p.Since, p.Detail = turn, at(r), ""
+			p.Turn, p.Since, p.Detail = turn, r.When(), ""
 		}
 		if turn == loop.TurnWaiting {
 			p.Detail = cmp.Or(r.Detail, p.Detail)
 		}
 	}
 	return asks
-}
-
-// at says when what is reported was.
-func at(r loop.Report) time.Time {
-	if r.At.IsZero() {
-		return time.Now()
-	}
-	return r.At
 }
 
 // leaves reports whether an end is one of the program, and not of a conversation that it leaves for another.
