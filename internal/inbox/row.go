@@ -63,7 +63,8 @@ func Schema() journal.Schema {
 		CREATE INDEX run_item ON run (item_key, started_at);
 		CREATE INDEX run_open ON run (started_at) WHERE ended_at = 0`, `
 		-- so that Prune reads what it removes, and not every page with a body
-		CREATE INDEX delivery_ended ON delivery (ended_at) WHERE ended_at > 0`}}
+		CREATE INDEX delivery_ended ON delivery (ended_at) WHERE ended_at > 0`, `
+		DROP INDEX run_open -- nobody asks for the open runs any more: each running delivery names its own`}}
 }
 
 const (
