@@ -103,25 +103,30 @@ func TestAHostThatDoesNotAnswerHoldsUpOnce(t *testing.T) {
 	})
 }
 
-// A command on a pull request whose branch names an issue that is not there is for the pull request.
+// A command on a pull request is for the issue that its branch names, but for one that is not there.
 func TestACommandStartsNoGhost(t *testing.T) {
 	t.Parallel()
-	bubble(t, func(t *testing.T, h *house) {
-		h.d.Exists = func(context.Context, loop.WorkItem) route.Existence { return route.Absent }
-		id := h.arrive("pull_request_review_comment", githubtest.PullRequestComment("created", "octocat",
-			githubtest.Item{Number: 9, PR: true, Head: "issue-77-shop"}, githubtest.Comment{ID: 501, Body: "/loop start"}))
-		got, err := h.inbox.Get(t.Context(), id)
-		h.must(err)
-		if got.Item.Ref() != "github:acme/shop#9" {
-			t.Errorf("it is for %s", got.Item.Ref())
-		}
-		for _, s := range h.sessions.List() {
-			if s.WorkItem.Ref() != "github:acme/shop#9" {
-				t.Errorf("%s has a session", s.WorkItem.Ref())
-			}
-		}
-		if s := h.session(mustItem("acme", "shop", 9)); !s.Open() {
-			t.Errorf("the pull request has no session: %+v", s)
-		}
-	})
+	for name, tc := range map[string]struct {
+		answer route.Existence
+		number int
+	}{
+		"it is there": {route.Proven, 77},
+		"it is not":   {route.Absent, 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, h *house) {
+				h.d.Exists = func(context.Context, loop.WorkItem) route.Existence { return tc.answer }
+				id := h.arrive("pull_request_review_comment", githubtest.PullRequestComment("created", "octocat",
+					githubtest.Item{Number: 9, PR: true, Head: "issue-77-shop"}, githubtest.Comment{ID: 501, Body: "/loop start"}))
+				want := mustItem("acme", "shop", tc.number)
+				if got, err := h.inbox.Get(t.Context(), id); err != nil || got.Item != want {
+					t.Errorf("it is for %s, %v; want %s", got.Item, err, want)
+				}
+				if all := h.sessions.List(); len(all) != 1 || all[0].WorkItem != want || !all[0].Open() {
+					t.Errorf("sessions are %+v, want one for %s alone", all, want)
+				}
+			})
+		})
+	}
 }
