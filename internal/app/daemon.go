@@ -183,7 +183,6 @@ func (d *daemon) build() error {
 		Journal: d.journal, Inbox: d.inbox, Sessions: d.sessions, Items: d.items, Live: d.hooks, Log: d.events, Runner: d.hosts, Logger: d.log,
 		Decode: github.Decode, Settings: func() dispatch.Settings { return d.live.Load().settings },
 		NewSessionID: d.newSessionID, Place: d.place, Launched: d.launched, Available: d.available, Exists: d.exists,
-		Ahead:     func(host string) time.Duration { return d.poller.Ahead(host) },
 		RetryBase: d.env.RetryBase, ProbeBase: d.env.ProbeBase, Step: d.env.Step,
 	})
 	d.poller = d.newPoller()

@@ -240,24 +240,3 @@ func TestACloseThatCannotWaitSaysThatItGoesOn(t *testing.T) {
 		h.idle()
 	})
 }
-
-// The time of a close is GitHub's, that of a session ours.
-func TestACloseIsComparedByOneClock(t *testing.T) {
-	t.Parallel()
-	for ahead, want := range map[time.Duration]loop.State{0: loop.StateDropped, -20 * time.Minute: loop.StateDone} {
-		t.Run(ahead.String(), func(t *testing.T) {
-			t.Parallel()
-			bubble(t, func(t *testing.T, h *house) {
-				h.d.Ahead = func(string) time.Duration { return ahead }
-				h.register(shop15)
-				id := h.arrive("issues", githubtest.Issues("closed", "octocat",
-					githubtest.Item{Number: 15, Closed: true, At: time.Now().Add(-19 * time.Minute)}))
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				if got, err := h.inbox.Get(t.Context(), id); err != nil || got.State != want {
-					t.Errorf("the close is %s (%s), %v; want %s", got.State, got.Reason, err, want)
-				}
-			})
-		})
-	}
-}

@@ -34,7 +34,7 @@ type Settings struct {
 	Voice          Voice
 }
 
-// Options are what a Dispatcher is made of. All fields are needed but Outbox, Login, Exists, Ahead, Step, RetryBase and ProbeBase.
+// Options are what a Dispatcher is made of. All fields are needed but Outbox, Login, Exists, Step, RetryBase and ProbeBase.
 type Options struct {
 	Journal  *journal.DB
 	Inbox    *inbox.Inbox
@@ -65,10 +65,6 @@ type Options struct {
 	Login func(host string) string
 	// Exists asks whether an item is there that nothing but the name of a branch speaks of. Where it is nil, none is taken to be.
 	Exists func(ctx context.Context, w loop.WorkItem) route.Existence
-
-	// Ahead says by how much the clock of a host is ahead of this machine's, 0 where that is not known. It must not wait. Nil is never
-	// known.
-	Ahead func(host string) time.Duration
 
 	// RetryBase is the wait before the second try of a delivery; later ones wait four times as long each. 0 is 15 s.
 	RetryBase time.Duration

@@ -257,9 +257,6 @@ func (d *Dispatcher) itemFacts(ctx context.Context, ev loop.Event, w loop.WorkIt
 	switch s, ok := d.Sessions.Find(w); {
 	case ok && s.Open():
 		f.Session = s
-		if d.Ahead != nil { // it is compared with times of the host's
-			f.Session.CreatedAt = s.CreatedAt.Add(d.Ahead(w.Host))
-		}
 	case d.Sessions.Unreadable(w) != nil: // it may be open: what is for it must not be dropped
 		f.Session = loop.Session{WorkItem: w, Status: loop.StatusActive}
 	}

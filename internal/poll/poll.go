@@ -128,9 +128,8 @@ type Poller struct {
 	refused  map[hookKey]time.Time // until when a webhook is not asked about
 	unlinked map[string]bool       // repositories, by their keys, with pull requests of which it is not known yet whose they are
 
-	mu     sync.Mutex
-	paces  map[string]*pace         // by the repository's name in lower case
-	aheads map[string]time.Duration // by host
+	mu    sync.Mutex
+	paces map[string]*pace // by the repository's name in lower case
 }
 
 // pace is when a repository is asked about, and how that goes. It is guarded by the Poller's mu.
@@ -147,7 +146,7 @@ type pace struct {
 func New(o Options) *Poller {
 	return &Poller{
 		Options: o, turn: make(chan struct{}, 1), poke: make(chan struct{}, 1),
-		refused: map[hookKey]time.Time{}, unlinked: map[string]bool{}, paces: map[string]*pace{}, aheads: map[string]time.Duration{},
+		refused: map[hookKey]time.Time{}, unlinked: map[string]bool{}, paces: map[string]*pace{},
 	}
 }
 
@@ -157,20 +156,6 @@ func (p *Poller) Refresh() {
 	case p.poke <- struct{}{}:
 	default: // it is told already
 	}
-}
-
-// Ahead returns by how much a host's clock is ahead of this machine's, as its last listing told; 0 where that is not known. It does
-// not block.
-func (p *Poller) Ahead(host string) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.aheads[host]
-}
-
-func (p *Poller) setAhead(host string, by time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.aheads[host] = by
 }
 
 // Reports says how the asking goes, repository by repository in the order of their names.

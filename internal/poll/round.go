@@ -81,7 +81,6 @@ func (r *round) list(ctx context.Context) (err error) {
 		return err
 	}
 	r.now, r.ahead = changes.Now, time.Until(changes.Now)
-	r.setAhead(r.repo.Host, r.ahead)
 	if r.row.since.IsZero() {
 		r.row.since = r.now
 	}
