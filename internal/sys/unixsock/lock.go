@@ -53,12 +53,13 @@ func Lock(path string) (*FileLock, error) {
 	return &FileLock{file}, nil
 }
 
-// Close gives the lock back. The file stays: removing it would let two processes lock two files of one name.
-func (l *FileLock) Close() error { return l.file.Close() }
+// Close gives the lock back at once, though a program that is being started may hold a copy of the file until it runs (flock(2)).
+// The file stays: removing it would let two processes lock two files of one name.
+func (l *FileLock) Close() error { return errors.Join(flock(l.file, syscall.LOCK_UN), l.file.Close()) }
 
 func take(file *os.File) error {
 	for try := 1; ; try++ {
-		err := flock(file)
+		err := flock(file, syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return sign(file)
 		}
@@ -72,13 +73,13 @@ func take(file *os.File) error {
 	}
 }
 
-func flock(file *os.File) error {
+func flock(file *os.File, how int) error {
 	conn, err := file.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var lockErr error
-	if err := conn.Control(func(fd uintptr) { lockErr = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB) }); err != nil {
+	if err := conn.Control(func(fd uintptr) { lockErr = syscall.Flock(int(fd), how) }); err != nil {
 		return err
 	}
 	return lockErr

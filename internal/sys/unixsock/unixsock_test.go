@@ -263,6 +263,47 @@ func TestLockEndsWithItsHolder(t *testing.T) {
 	}
 }
 
+// A program that is being started holds a copy of every file of ours until it runs.
+func TestLockEndsWithCloseWhoeverHasACopy(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(shortDir(t), "state", "loopd.lock")
+	lock, err := unixsock.Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := copyOf(t, path)
+	defer func() { _ = syscall.Close(copied) }()
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := unixsock.Lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close()
+}
+
+// copyOf is a second descriptor of the file that this process has open, as a fork makes one.
+func copyOf(t *testing.T, path string) int {
+	t.Helper()
+	var want, got syscall.Stat_t
+	if err := syscall.Stat(path, &want); err != nil {
+		t.Fatal(err)
+	}
+	for fd := range 1 << 10 {
+		if syscall.Fstat(fd, &got) != nil || got.Dev != want.Dev || got.Ino != want.Ino {
+			continue
+		}
+		copied, err := syscall.Dup(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return copied
+	}
+	t.Fatalf("%s is not open", path)
+	return -1
+}
+
 func wantMode(t *testing.T, path string, want fs.FileMode) {
 	t.Helper()
 	info, err := os.Lstat(path)
