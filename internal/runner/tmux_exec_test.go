@@ -1,10 +1,13 @@
 package runner_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -105,10 +108,12 @@ func TestProgramThatCannotStartSaysWhyInItsPane(t *testing.T) {
 		status int
 		why    string
 	}{
-		"no program":      {func(cmd *harness.Command) { cmd.Path = "/no/such/agent" }, 127, "cannot start /no/such/agent: no such file"},
-		"no executable":   {func(cmd *harness.Command) { cmd.Path = os.DevNull }, 126, "cannot start " + os.DevNull + ": permission denied"},
-		"no folder":       {func(cmd *harness.Command) { cmd.Dir = "/no/such/folder" }, 126, "working directory /no/such/folder"},
-		"the end at once": {func(cmd *harness.Command) { cmd.Path, cmd.Args = "/bin/sh", []string{"-c", "echo no credit; exit 3"} }, 3, "no credit"},
+		"no program":    {func(cmd *harness.Command) { cmd.Path = "/no/such/agent" }, 127, "cannot start /no/such/agent: no such file"},
+		"no executable": {func(cmd *harness.Command) { cmd.Path = os.DevNull }, 126, "cannot start " + os.DevNull + ": permission denied"},
+		"no folder":     {func(cmd *harness.Command) { cmd.Dir = "/no/such/folder" }, 126, "working directory /no/such/folder"},
+		"the end at once": {func(cmd *harness.Command) {
+			cmd.Path, cmd.Args = "/bin/sh", []string{"-c", "echo no credit; sleep 0.5; exit 3"}
+		}, 3, "no credit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,6 +132,45 @@ func TestProgramThatCannotStartSaysWhyInItsPane(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A busy server hears of a program's end before it has read its last words, and drops them then: of so many it is a few.
+func TestReasonIsShownByABusyServerToo(t *testing.T) {
+	t.Parallel()
+	server := tmuxtest.New(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 12 {
+				shown, err := refusedIn(t, server, fmt.Sprintf("item-%d-%d", i, j))
+				if err != nil || !strings.Contains(shown, "cannot start") {
+					t.Errorf("start %d of %d: %v, it shows %q", j, i, err, strings.TrimSpace(shown))
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// refusedIn is what a pane shows in which nothing could be started.
+func refusedIn(t *testing.T, server *tmux.Server, name string) (string, error) {
+	p, err := server.Spawn(t.Context(), tmux.Launch{
+		Session: tmux.Name(name), Mark: tmuxtest.Mark(), Key: name, Argv: []string{executable(), "pane-exec", t.TempDir(), "none"},
+	})
+	if err != nil {
+		return "", err
+	}
+	for !p.Dead {
+		panes, err := server.Probe(t.Context())
+		at := slices.IndexFunc(panes, func(q tmux.Pane) bool { return q.ID == p.ID })
+		if err != nil || at < 0 {
+			return "", fmt.Errorf("pane %s of %d, %w", p.ID, len(panes), err)
+		}
+		p = panes[at]
+	}
+	var shown strings.Builder
+	err = errors.Join(server.Transcript(t.Context(), p.Target(), &shown, 1<<10), server.RemoveSession(t.Context(), p.Target()))
+	return shown.String(), err
 }
 
 func TestFolderThatIsGoneStartsNothing(t *testing.T) {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -202,7 +203,8 @@ func (t *Tmux) identify(f *found) {
 	}
 }
 
-// refusedStart says why a harness ended as soon as it was started, by what it printed.
+// refusedStart says why a harness ended as soon as it was started, by what it printed; tmux may have dropped what that was right
+// before its end.
 func (t *Tmux) refusedStart(ctx context.Context, ho loop.Handover, f found) loop.Outcome {
 	if f.state != tmux.Dead {
 		return unreached(fmt.Errorf("the terminal of %s is gone as soon as it was made", f.item))
@@ -216,9 +218,11 @@ func (t *Tmux) refusedStart(ctx context.Context, ho loop.Handover, f found) loop
 	if err != nil {
 		return unreached(err)
 	}
-	out := term.Read(harness.Exit{End: harness.Exited, Code: f.Exit.Code, Signal: f.Exit.Signal, Stderr: []byte(withoutEpitaph(last.String())), At: time.Now()})
+	shown := withoutEpitaph(last.String())
+	out := term.Read(harness.Exit{End: harness.Exited, Code: f.Exit.Code, Signal: f.Exit.Signal, Stderr: []byte(shown), At: time.Now()})
 	if out.Kind == loop.RunDone || out.Kind == loop.RunFailed && out.Reason == "" {
-		return unreached(fmt.Errorf("%s ended with status %d as soon as it was started: %s", ho.Session.Harness, f.Exit.Code, said(withoutEpitaph(last.String()))))
+		why := cmp.Or(said(shown), "it shows nothing; start it by hand in "+ho.Session.Cwd+" to see why")
+		return unreached(fmt.Errorf("%s ended with status %d as soon as it was started: %s", ho.Session.Harness, f.Exit.Code, why))
 	}
 	return out
 }
