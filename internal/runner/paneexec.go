@@ -59,7 +59,7 @@ func awaitShown() {
 		return
 	}
 	defer func() { _ = tty.Close() }()
-	fd := int(tty.Fd()) //nolint:gosec // a descriptor is small
+	fd := int(tty.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return

@@ -154,6 +154,7 @@ func TestReasonIsShownByABusyServerToo(t *testing.T) {
 
 // refusedIn is what a pane shows in which nothing could be started.
 func refusedIn(t *testing.T, server *tmux.Server, name string) (string, error) {
+	t.Helper()
 	p, err := server.Spawn(t.Context(), tmux.Launch{
 		Session: tmux.Name(name), Mark: tmuxtest.Mark(), Key: name, Argv: []string{executable(), "pane-exec", t.TempDir(), "none"},
 	})
