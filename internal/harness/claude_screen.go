@@ -26,13 +26,16 @@ var claudeKeys = regexp.MustCompile(`(?i)\b(esc|enter|ctrl\+[a-z]) to (cancel|cl
 
 const (
 	claudeBusy    = "esc to interrupt"
-	claudeScrolls = "↑ " // in a rule: the beginning of the draft is above it
-	// What stands in an empty input line by itself.
-	claudeQueueHint = "Press up to edit queued messages"
-	claudeTryHint   = `Try "`
+	claudeScrolls = "↑ "    // in a rule: the beginning of the draft is above it
+	claudeTryHint = `Try "` // stands in an empty input line by itself
 
 	claudeUnnamed = "a list of agents or choices"
 )
+
+// claudeHints stand in an empty input line by themselves: while prompts are queued, and after a request to the model failed.
+var claudeHints = []string{
+	"Press up to edit queued messages", "Resend your message to try again", "Once fixed, resend your message", "Run /rewind to go back",
+}
 
 // Screen is part of Terminal.
 func (c *claude) Screen(text string) Screen {
@@ -108,7 +111,7 @@ func claudeDraft(box []string) string {
 		words = append(words, strings.Fields(line)...)
 	}
 	draft := strings.Join(words, " ")
-	if draft == claudeQueueHint || strings.HasPrefix(draft, claudeTryHint) {
+	if slices.Contains(claudeHints, draft) || strings.HasPrefix(draft, claudeTryHint) {
 		return ""
 	}
 	return draft

@@ -133,6 +133,10 @@ func TestClaudeScreenIsNotFooled(t *testing.T) {
 		{"a turn that is over", "✻ Cooked for 5s · done 12:02 PM\n\n" + box, composer},
 		{"a turn that runs a hook", "✻ Beaming… (running Stop hook · 2s · ↓ 9 tokens)\n\n" + box, harness.Screen{Composer: true, Busy: true}},
 		{"a hint", rule + "\n❯\u00a0Try \"fix lint errors\"\n" + rule, composer},
+		{"a hint after an error of the model's host", rule + "\n❯\u00a0Resend your message to try again\n" + rule, composer},
+		{"a hint after a refused login", rule + "\n❯\u00a0Once fixed, resend your message\n" + rule, composer},
+		{"a hint after a refused message", rule + "\n❯\u00a0Run /rewind to go back\n" + rule, composer},
+		{"a draft that begins like a hint", rule + "\n❯\u00a0Once fixed, resend your message to me\n" + rule, harness.Screen{Composer: true, Draft: "Once fixed, resend your message to me"}},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(tt.want, c.Screen(tt.text)); diff != "" {
