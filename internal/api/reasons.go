@@ -53,7 +53,7 @@ var meanings = map[string]meaning{
 	loop.WaitStarting:    {"the agent's terminal does not take text yet", ""},
 	loop.WaitUnconfirmed: {"the agent's terminal did not show what it was given, so that it was not sent", "to look: loopctl attach {ref}"},
 	loop.WaitTerminal:    {"tmux does not say how the agent's terminal is, so nothing is done there", "loopctl status says more"},
-	loop.WaitOccupied:    {"another conversation than the session's is live in its terminal, and gets nothing of it", "to leave that one: loopctl attach {ref} --write; loopctl events says how to keep it instead"},
+	loop.WaitOccupied:    {"something else than the session's conversation is live in its terminal, and gets nothing of it", "to leave that: loopctl attach {ref} --write; loopctl events says more"},
 	loop.WaitElsewhere:   {"the conversation is open in a terminal that Loop does not own, and no hook of it waits for events", "end it there, and it goes on here; events come into that terminal with loopctl hooks install and hooks.deliver_live = true: after Escape only when the next turn has ended"},
 	loop.WaitAnswer:      {"the agent has asked something on the ticket, and nobody has answered yet", "answer there, or with loopctl send {ref}"},
 	loop.WaitRoom:        {"as many agents are live as routing.max_live_sessions lets be, and none of them is idle", "close one, or raise the number"},

@@ -201,6 +201,19 @@ type found struct {
 	state tmux.State
 }
 
+// stranger is the process that runs in a live pane in place of the harness that was started there, whose marks the pane keeps; 0
+// where there is none, or it can't be told. A person can start one.
+func (f found) stranger() int {
+	if f.state != tmux.Live || f.Process.PID == 0 {
+		return 0
+	}
+	id, err := proc.Of(f.PID)
+	if err != nil || id == f.Process {
+		return 0
+	}
+	return id.PID
+}
+
 func (f found) target() tmux.Target { return tmux.Target{Pane: f.Pane.ID, Launch: f.pane.Launch} }
 
 // session is what is known of the session that a pane is of.

@@ -176,6 +176,45 @@ func TestProgramOfAPersonInOurPaneIsLeftAlone(t *testing.T) {
 	}
 }
 
+// A person's program may look like the agent: it may be another conversation of it. The pane has our marks still.
+func TestProgramOfAPersonInOurPaneGetsNothing(t *testing.T) {
+	t.Parallel()
+	for name, ends := range map[string]bool{"after the agent ended": true, "in place of the agent": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, func(h *house) { h.settings.MaxLive = 1 })
+			s, other := h.session(15), h.session(16)
+			h.delivers(s, true, "hello")
+			agent := h.pane(s)
+			if ends {
+				if err := syscall.Kill(agent.PID, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				tmuxtest.Eventually(t, "the agent's end", func() bool { return h.pane(s).Dead })
+			}
+			rule := strings.Repeat("─", 150)
+			h.person("respawn-pane", "-k", "-t", agent.ID, "--", "/bin/sh", "-c", "echo '"+rule+"\n❯\u00a0\n"+rule+"'; exec cat > /dev/null")
+			shown := func() string {
+				screen, err := h.server.Screen(t.Context(), h.pane(s).Target())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return screen
+			}
+			tmuxtest.Eventually(t, "an input line", func() bool { return strings.Contains(shown(), "❯\u00a0") })
+			h.reads(s, loop.WaitOccupied)
+			out := h.Deliver(t.Context(), h.handover(s, false, "not for you"))
+			if out.Kind != loop.RunDeferred || out.Reason != loop.WaitOccupied || !strings.Contains(out.Detail, strconv.Itoa(h.pane(s).PID)) {
+				t.Errorf("%+v, want it deferred, with the process that is there", out)
+			}
+			if text := shown(); strings.Contains(text, "not for you") {
+				t.Errorf("it was typed:\n%s", text)
+			}
+			h.delivers(other, true, "hello") // what is not ours takes no place
+		})
+	}
+}
+
 func TestPaneThatAPersonAddedStays(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -62,9 +62,16 @@ func unknownTerminal(err error) loop.Readiness {
 	}
 }
 
-// occupied says that a live pane is another conversation's than the session's, whose record is gone or was replaced: nothing is handed
-// to that, and nothing of it is ended.
+// occupied says that in a live pane is something else than the session's conversation: one whose record is gone or was replaced, or a
+// program that a person started there. Nothing is handed to that, and nothing of it is ended.
 func (t *Tmux) occupied(f found, s loop.Session) loop.Readiness {
+	if pid := f.stranger(); pid != 0 {
+		return loop.Readiness{
+			Wait: loop.WaitOccupied, Again: time.Now().Add(lookAgain), Changed: t.o.Live.Watch(f.item),
+			Detail: fmt.Sprintf("its terminal runs process %d, which somebody started there in place of its agent: end that (loopctl attach %s --write), "+
+				"and the agent is started again", pid, s.WorkItem.Ref()),
+		}
+	}
 	here := t.presence(f.pane)
 	if owns(s, f.pane.Harness, f.pane.SessionID) || owns(s, here.Harness, here.SessionID) {
 		return loop.Readiness{}
@@ -196,8 +203,9 @@ func (t *Tmux) living(ctx context.Context) ([]found, error) {
 	}
 	var out []found
 	for _, p := range t.all() {
-		if at, ok := panes.Find(p.Launch); ok && p.has(at) && !at.Dead {
-			out = append(out, found{pane: p, Pane: at, state: tmux.Live})
+		at, ok := panes.Find(p.Launch)
+		if f := (found{pane: p, Pane: at, state: tmux.Live}); ok && p.has(at) && !at.Dead && f.stranger() == 0 {
+			out = append(out, f)
 		}
 	}
 	return out, nil
