@@ -122,12 +122,27 @@ type pane struct {
 	Hooked    bool           `json:"hooked"` // it was started with our hooks
 	StartedAt time.Time      `json:"startedAt"`
 	Process   proc.Identity  `json:"process,omitzero"` // of the harness, once it is known
+	Before    *pane          `json:"before,omitempty"` // what the pane holds until this launch is made in it
 
 	item loop.WorkItem
 }
 
 // cookie is the entry of the environment that everything in the pane inherits.
 func (p pane) cookie() string { return "LOOP_LAUNCH=" + p.Launch }
+
+// asMade is what the pane holds: a loopd may be about to make the launch that is on record, or was killed before it did.
+func (p pane) asMade(panes tmux.Panes) pane {
+	if p.Before == nil {
+		return p
+	}
+	_, made := panes.Find(p.Launch)
+	if at, ok := panes.Find(p.Before.Launch); made || !ok || !p.has(at) {
+		return p
+	}
+	before := *p.Before
+	before.item = p.item
+	return before
+}
 
 // has reports whether a pane of the server was opened for the same item.
 func (p pane) has(at tmux.Pane) bool { return at.Key == p.item.Slug() }
@@ -231,6 +246,7 @@ func (t *Tmux) find(ctx context.Context, s loop.Session) (found, error) {
 	if err != nil {
 		return found{pane: p}, err
 	}
+	p = p.asMade(panes)
 	if at, ok := panes.Find(p.Launch); ok && !p.has(at) {
 		p.Launch = "" // somebody edited it: that launch is another item's
 	}

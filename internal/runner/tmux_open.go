@@ -84,6 +84,8 @@ func (t *Tmux) launch(ctx context.Context, ho loop.Handover, old found) (found, 
 		return old, err
 	}
 	if old.state == tmux.Dead {
+		before := old.pane
+		before.Before, next.Before = nil, &before
 		if err := t.record(ctx, old); err != nil {
 			t.o.Logger.Warn("what a terminal showed could not be saved", "item", old.pane.Item, "err", err)
 		}
@@ -197,7 +199,7 @@ func (t *Tmux) identify(f *found) {
 	if err != nil {
 		return // it just ended, as the next look shows
 	}
-	f.Process = id
+	f.Process, f.Before = id, nil
 	if err := t.save(f.pane); err != nil {
 		t.o.Logger.Error("what is known of a terminal could not be written", "item", f.pane.Item, "err", err)
 	}
