@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/sys/proc"
 	"github.com/loop-daemon/loop/internal/tmux"
@@ -19,23 +21,38 @@ import (
 
 func TestOccupiedNameIsRefusedAndLeftAlone(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	s := h.session(15)
-	if _, err := h.server.Spawn(t.Context(), tmux.Launch{
-		Session: tmux.Name(s.WorkItem.Slug()), Mark: tmuxtest.Mark(), Key: "another", Argv: []string{"/bin/sleep", "600"},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	out := h.Deliver(t.Context(), h.handover(s, true, "hello"))
-	if out.Kind != loop.RunUnreached || !strings.Contains(out.Detail, "remove it: tmux -S") {
-		t.Errorf("%s: %s", out.Kind, out.Detail)
-	}
-	if _, err := h.End(t.Context(), s, loop.Wish{}); err != nil {
-		t.Error(err)
-	}
-	panes, err := h.server.Probe(t.Context())
-	if err != nil || len(panes) != 1 || panes[0].Dead {
-		t.Errorf("the occupant did not stay as it was: %+v, %v", panes, err)
+	for name, mark := range map[string]func(h *house, pane string){
+		"by what a person started": func(*house, string) {},
+		"by what has marks for another": func(h *house, pane string) {
+			h.person("set-option", "-p", "-t", pane, "@loop_launch", tmuxtest.Mark())
+			h.person("set-option", "-p", "-t", pane, "@loop_key", "another")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			s := h.session(15)
+			if err := h.server.Ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			pane := h.person("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", tmux.Name(s.WorkItem.Slug()), "--", "/bin/sleep", "600")
+			mark(h, strings.TrimSpace(pane))
+			before, err := h.server.Probe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := h.Deliver(t.Context(), h.handover(s, true, "hello"))
+			if out.Kind != loop.RunUnreached || !strings.Contains(out.Detail, "remove it: tmux -S") {
+				t.Errorf("%s: %s", out.Kind, out.Detail)
+			}
+			if got, err := h.End(t.Context(), s, loop.Wish{Terminal: loop.TerminalKill}); err != nil || got.Found || got.Removed != "" {
+				t.Errorf("its end found %+v, %v", got, err)
+			}
+			after, err := h.server.Probe(t.Context())
+			if diff := cmp.Diff(before, after); err != nil || diff != "" {
+				t.Errorf("the occupant did not stay as it was: %v, %s", err, diff)
+			}
+		})
 	}
 }
 

@@ -127,6 +127,27 @@ func TestDraftThatIsBegunMeanwhileIsLeftAlone(t *testing.T) {
 	st.wantPrompts(s, "the first")
 }
 
+// An agent takes a return that follows a paste at once for a part of it. Composers do so for a tenth of a second.
+func TestReturnIsNotSentRightBehindAPaste(t *testing.T) {
+	t.Parallel()
+	overhear, calls := tmuxtest.Overhear(t)
+	st := newStage(t, tmuxtest.Composer{}, func(h *house) { h.tmux = append(h.tmux, overhear) })
+	s := st.session(15)
+	var looks []time.Time // at the prompt in the input line, before the return
+	st.seen = func(harness.Screen) {
+		if count(calls(), "load-buffer") == 2 { // its first line, and the rest
+			looks = append(looks, time.Now())
+		}
+	}
+	st.delivers(s, true, "the first")
+	if n := len(looks); n < 2 {
+		t.Errorf("it was looked at %d times, want once to see it and once more right before the return", n)
+	} else if pause := looks[n-1].Sub(looks[n-2]); pause < 100*time.Millisecond {
+		t.Errorf("it is seen only %v before the return", pause)
+	}
+	st.wantPrompts(s, "the first")
+}
+
 func TestFiftyPromptsAreSubmittedOnceEach(t *testing.T) {
 	t.Parallel()
 	st := newStage(t, tmuxtest.Composer{})
