@@ -7,10 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/loop-daemon/loop/internal/loop"
+	"github.com/loop-daemon/loop/internal/sys/proc"
 	loopv1 "github.com/loop-daemon/loop/proto/loop/v1"
 )
+
+// termTimeout bounds the question whether a terminal is known: the answer is in a file.
+const termTimeout = 2 * time.Second
 
 // attach looks into the terminal of a session from the person's own.
 type attach struct {
@@ -57,8 +62,21 @@ func (a attach) Run(ctx context.Context, c *client, out *printer, who caller) er
 	if note := answer.GetAttach().GetNote(); note != "" {
 		out.note("%s", note)
 	}
+	if unknownTerm(ctx, who.getenv("TERM")) {
+		out.note("the terminal %q is not known here; if tmux says so too, set TERM=xterm-256color for this command", who.getenv("TERM"))
+	}
 	if err := syscall.Exec(argv[0], argv, os.Environ()); err != nil {
 		return fmt.Errorf("start %s: %w", argv[0], err)
 	}
 	return nil
+}
+
+// unknownTerm reports whether this machine's own database has no terminal of that name, as on one that is reached by ssh from a
+// newer one. A tmux that was built with another database may know it all the same.
+func unknownTerm(ctx context.Context, term string) bool {
+	ctx, cancel := context.WithTimeout(ctx, termTimeout)
+	defer cancel()
+	_, err := proc.Run(ctx, proc.Cmd{Path: "tput", Args: []string{"-T", term, "longname"}})
+	exit, ran := errors.AsType[*proc.ExitError](err)
+	return ran && exit.Code > 0
 }

@@ -103,12 +103,19 @@ func TestAttach(t *testing.T) {
 	}{
 		{"to read", "attach acme/shop#15", "xterm", 0, "attached false\r\n", "Ctrl-b d\\x1b goes back\n"},
 		{"to write", "sessions attach acme/shop#15 --write", "xterm", 0, "attached true\r\n", "Ctrl-b d\\x1b goes back\n"},
+		{
+			"unknown here", "attach acme/shop#15 --write", "nonsense", 0, "attached true\r\n", "Ctrl-b d\\x1b goes back\n" +
+				"the terminal \"nonsense\" is not known here; if tmux says so too, set TERM=xterm-256color for this command\n",
+		},
 		{"an older loopd", "attach acme/shop#16", "xterm", 1, "", "loopctl: this loopd does not know how to attach: it is older than this loopctl; restart it\n"},
 		{"dumb", "attach acme/shop#15", "dumb", 2, "", "loopctl: attach needs a terminal of your own to show it in; loopctl logs github:acme/shop#15 prints what it shows\n"},
 		{"no TERM", "attach acme/shop#15", "", 2, "", "loopctl: attach needs a terminal of your own to show it in; loopctl logs github:acme/shop#15 prints what it shows\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if _, err := exec.LookPath("tput"); tt.term == "nonsense" && err != nil {
+				t.Skip("nothing here knows of terminals: ", err)
+			}
 			master, terminal := openTerminal(t)
 			got := shown(master)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
