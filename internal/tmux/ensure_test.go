@@ -247,10 +247,12 @@ func TestAnswersAreReadInAnyLocale(t *testing.T) {
 			s := tmuxtest.New(t, func(o *tmux.Options) { o.Environ = append(o.Environ, locale...) })
 			pane := spawn(t, s, "item", script(t, "echo Grüße 你好; exec cat")...)
 			person(t, s, "new-session", "-d", "-s", "a|b\tÄ", "cat")
+			named, _, _ := strings.Cut(person(t, s, "list-sessions", "-F", "#{session_name}"), "\n") // what tmux has made of it
 			waitForScreen(t, s, pane, "Grüße 你好\n")
 			if got := probe(t, s, pane.Launch); got != pane {
 				t.Errorf("pane %+v, want %+v", got, pane)
 			}
+			wantState(t, s, named, tmuxtest.Mark(), tmux.Foreign)
 		})
 	}
 }
