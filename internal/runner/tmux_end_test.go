@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"errors"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/harness/agenttest"
 	"github.com/loop-daemon/loop/internal/loop"
 	"github.com/loop-daemon/loop/internal/runner"
@@ -153,6 +155,31 @@ func TestEndOfOneSessionLeavesTheOthersAlone(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, h.family(h.Launched(two.WorkItem)), cmpopts.SortSlices(func(a, b proc.Identity) bool { return a.PID < b.PID })); diff != "" {
 		t.Errorf("the second's family has changed: %s", diff)
+	}
+}
+
+// What has no parent any more, and is in a session of its own, is known by its mark alone.
+func TestEndOfASessionReachesADaemonOfItsAgent(t *testing.T) {
+	t.Parallel()
+	setsid, err := exec.LookPath("setsid")
+	if err != nil {
+		t.Skip("nothing here starts a program in a session of its own: ", err)
+	}
+	h := newHouse(t, changing(func(cmd *harness.Command) {
+		cmd.Args = append([]string{"-c", `(trap "" TERM HUP; ` + setsid + ` sleep 600 &); exec "$0" "$@"`, cmd.Path}, cmd.Args...)
+		cmd.Path = "/bin/sh"
+	}))
+	s := h.session(15)
+	h.delivers(s, true, "hello")
+	mark := h.Launched(s.WorkItem)
+	if got := h.family(mark); len(got) != 2 {
+		t.Fatalf("the agent and its daemon are %v: this test tests nothing", got)
+	}
+	if got, err := h.End(t.Context(), s, loop.Wish{}); err != nil || !got.Found || !got.Killed {
+		t.Errorf("its end told %+v, %v", got, err)
+	}
+	if left := h.family(mark); len(left) > 0 {
+		t.Errorf("%v are left", left)
 	}
 }
 
