@@ -3,6 +3,7 @@ package tmux
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 )
 
@@ -13,7 +14,7 @@ const (
 	isOpen      = "#{&&:#{==:#{pane_dead},0},#{==:#{pane_input_off},0}}"
 )
 
-// act runs a script if the pane carries the mark and the condition holds, in one step.
+// act runs a script if the pane runs the launch and the condition holds, in one step.
 func (s *Server) act(ctx context.Context, t Target, condition word, yes *script) error {
 	c := new(script).when(t, condition, yes.then("display-message", "-p", "done"), refuse(t))
 	out, err := s.change(ctx, c)
@@ -23,7 +24,7 @@ func (s *Server) act(ctx context.Context, t Target, condition word, yes *script)
 // refuse prints what stood in the way.
 func refuse(t Target) *script {
 	return do("display-message", "-p", "-t").val(t.Pane).
-		lit("refused|#{pane_id}|#{pane_dead}|#{pane_input_off}|#{@loop_launch}")
+		lit("refused|#{pane_id}|#{pane_dead}|#{pane_input_off}|#{pane_pid}|#{@loop_launch}")
 }
 
 // verdict reads the answer of an act.
@@ -38,15 +39,15 @@ func verdict(t Target, out string, err error) error {
 	if out == "done" {
 		return nil
 	}
-	f := strings.SplitN(out, "|", 5)
-	if len(f) != 5 || f[0] != "refused" {
+	f := strings.SplitN(out, "|", 6)
+	if len(f) != 6 || f[0] != "refused" {
 		return unknown(out, errors.New("it neither acted nor refused"))
 	}
 	refused := &RefusedError{Target: t, State: Live, InputOff: f[3] == "1"}
 	switch {
 	case f[1] == "":
 		refused.State = Absent
-	case f[4] != t.Launch:
+	case f[5] != t.Launch, t.PID != 0 && f[4] != strconv.Itoa(t.PID):
 		refused.State = Foreign
 	case f[2] == "1":
 		refused.State = Dead

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loop-daemon/loop/internal/loop"
@@ -58,6 +59,9 @@ func (s *script) when(t Target, condition word, yes, no *script) *script {
 		}
 	}
 	guard := "#{&&:#{==:#{@loop_launch}," + t.Launch + "}," + string(condition) + "}"
+	if t.PID != 0 {
+		guard = "#{&&:#{==:#{pane_pid}," + strconv.Itoa(t.PID) + "}," + guard + "}"
+	}
 	s.then("if-shell", "-F", "-t").val(t.Pane)
 	s.push(guard, yes.text(), no.text())
 	return s

@@ -31,7 +31,7 @@ func (e *RefusedError) Error() string {
 	reason := "it is " + e.State.String()
 	switch {
 	case e.State == Foreign:
-		reason = "it does not carry launch " + e.Target.Launch
+		reason = "it does not run launch " + e.Target.Launch
 	case e.InputOff:
 		reason = "its input is disabled (select-pane -d); enable it with select-pane -e"
 	case e.Shared:

@@ -132,7 +132,7 @@ func TestPasteAsksForWhatEveryReleaseKnows(t *testing.T) {
 		"load-buffer", "-b", buffer, "-", ";",
 		"if-shell", "-F", "-t", "%5", "#{&&:#{==:#{@loop_launch},0123456789abcdef},#{&&:#{==:#{pane_dead},0},#{==:#{pane_input_off},0}}}",
 		"'copy-mode' '-q' '-t' '%5' ; 'paste-buffer' '-p' '-d' '-b' '" + buffer + "' '-t' '%5' ; 'display-message' '-p' 'done'",
-		"'display-message' '-p' '-t' '%5' 'refused|#{pane_id}|#{pane_dead}|#{pane_input_off}|#{@loop_launch}' ; 'delete-buffer' '-b' '" + buffer + "'",
+		"'display-message' '-p' '-t' '%5' 'refused|#{pane_id}|#{pane_dead}|#{pane_input_off}|#{pane_pid}|#{@loop_launch}' ; 'delete-buffer' '-b' '" + buffer + "'",
 	}
 	if diff := cmp.Diff(want, argv); diff != "" {
 		t.Error(diff)

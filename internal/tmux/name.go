@@ -45,6 +45,7 @@ func Name(slug string) string {
 type Target struct {
 	Pane   string // its id, such as %5
 	Launch string // the launch's mark
+	PID    int    // of its program; 0 where that is not known. A person can start another one in the pane, which keeps the mark
 }
 
 func (t Target) check() error {

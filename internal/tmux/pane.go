@@ -48,7 +48,7 @@ type Pane struct {
 }
 
 // Target names the launch in the pane.
-func (p Pane) Target() Target { return Target{Pane: p.ID, Launch: p.Launch} }
+func (p Pane) Target() Target { return Target{Pane: p.ID, Launch: p.Launch, PID: p.PID} }
 
 // Panes are all panes of the server at one moment.
 type Panes []Pane

@@ -129,6 +129,29 @@ func TestPasteForAnotherLaunchIsRefused(t *testing.T) {
 	wantNoBuffers(t, s)
 }
 
+// A pane keeps its marks when a person starts another program in it.
+func TestNothingIsDoneToAProgramOfAPersonInAPaneOfOurs(t *testing.T) {
+	t.Parallel()
+	s := tmuxtest.New(t)
+	pane, _ := recorder(t, s, "item")
+	log := filepath.Join(t.TempDir(), "log")
+	person(t, s, append([]string{"respawn-pane", "-k", "-t", pane.ID, "--"}, tmuxtest.Recorder{Log: log, Bracketed: true}.Argv()...)...)
+	now := probe(t, s, pane.Launch)
+	waitForScreen(t, s, now, tmuxtest.Ready)
+	for what, err := range map[string]error{
+		"paste": s.Paste(t.Context(), pane.Target(), "text"), "submit": s.Submit(t.Context(), pane.Target()), "retain": s.Retain(t.Context(), pane.Target()),
+		"remove":  s.RemoveSession(t.Context(), pane.Target()),
+		"respawn": s.Respawn(t.Context(), pane.Target(), tmuxtest.Mark(), sh("exec cat")),
+	} {
+		t.Log(what)
+		wantRefused(t, err, &tmux.RefusedError{Target: pane.Target(), State: tmux.Foreign})
+	}
+	if got := tmuxtest.Recorded(log); got != "" {
+		t.Errorf("the person's program got %q", got)
+	}
+	wantNoBuffers(t, s)
+}
+
 func TestPasteIntoDisabledInputIsRefused(t *testing.T) {
 	t.Parallel()
 	s := tmuxtest.New(t)
