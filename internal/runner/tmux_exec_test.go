@@ -1,15 +1,19 @@
 package runner_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loop-daemon/loop/internal/harness"
@@ -131,6 +135,44 @@ func TestProgramThatCannotStartSaysWhyInItsPane(t *testing.T) {
 				t.Errorf("%d launches are left, %v", len(left), err)
 			}
 		})
+	}
+}
+
+// A terminal that drops what it has not read at a program's end has read it when it answers.
+func TestReasonIsWaitedForUntilItIsShown(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, executable(), "pane-exec", t.TempDir(), "none")
+	tty, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tty.Close() }()
+	asked := "\x1b[5n" // what the status is
+	var got strings.Builder
+	for b := make([]byte, 256); !strings.HasSuffix(got.String(), asked); {
+		n, err := tty.Read(b)
+		got.Write(b[:n])
+		if err != nil {
+			t.Fatalf("it ended unasked: %v, it has shown %q", err, got.String())
+		}
+	}
+	if !strings.HasPrefix(got.String(), "loopd: cannot start") {
+		t.Errorf("it has shown %q, want why it can't start first", got.String())
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		t.Fatalf("it did not wait for the answer: %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	if _, err := tty.WriteString("\x1b[0n"); err != nil { // all is well
+		t.Error(err)
+	}
+	if err := <-ended; cmd.ProcessState.ExitCode() != 126 {
+		t.Errorf("it ended so: %v, want status 126", err)
 	}
 }
 
