@@ -122,7 +122,7 @@ type pane struct {
 	Hooked    bool           `json:"hooked"` // it was started with our hooks
 	StartedAt time.Time      `json:"startedAt"`
 	Process   proc.Identity  `json:"process,omitzero"` // of the harness, once it is known
-	Before    *pane          `json:"before,omitempty"` // what the pane holds until this launch is made in it
+	Before    *pane          `json:"before,omitempty"` // what the pane held before this launch was made in it
 
 	item loop.WorkItem
 }
@@ -202,6 +202,22 @@ func (t *Tmux) all() []pane {
 	return out
 }
 
+// held returns the panes of ours that there are, live or dead.
+func (t *Tmux) held(ctx context.Context) ([]found, error) {
+	panes, err := t.o.Server.Probe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []found
+	for _, p := range t.all() {
+		p = p.asMade(panes)
+		if at, ok := panes.Find(p.Launch); ok && p.has(at) {
+			out = append(out, found{pane: p, Pane: at, state: panes.State(p.Name, p.Launch)})
+		}
+	}
+	return out, nil
+}
+
 // newMark makes the mark of a launch.
 func newMark() string {
 	b := make([]byte, 16)
@@ -216,20 +232,12 @@ type found struct {
 	state tmux.State
 }
 
-// stranger is the process that runs in a live pane in place of the harness that was started there, whose marks the pane keeps; 0
-// where there is none, or it can't be told. A person can start one.
-func (f found) stranger() int {
-	if f.state != tmux.Live || f.Process.PID == 0 {
-		return 0
-	}
-	id, err := proc.Of(f.PID)
-	if err != nil || id == f.Process {
-		return 0
-	}
-	return id.PID
+// running is the process that runs in a live pane, and whether it is the harness that was started there, as far as that is known. A
+// person can start another program in its place; the pane keeps our marks. The error says that it has just ended.
+func (f found) running() (id proc.Identity, ours bool, err error) {
+	id, err = proc.Of(f.PID)
+	return id, f.Process.PID == 0 || f.Process == id, err
 }
-
-func (f found) target() tmux.Target { return tmux.Target{Pane: f.Pane.ID, Launch: f.pane.Launch} }
 
 // session is what is known of the session that a pane is of.
 func (p pane) session() loop.Session {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/loop-daemon/loop/internal/harness"
 	"github.com/loop-daemon/loop/internal/loop"
@@ -114,6 +115,24 @@ func (h *house) killed(ho loop.Handover, script string) {
 	said, err := cmd.CombinedOutput()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 		h.t.Fatalf("loopd was not killed: %v, %s", err, said)
+	}
+}
+
+// A dead pane that was to be used again is one of those that are kept so long.
+func TestPaneThatWasToBeUsedAgainIsPruned(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.session(15)
+	h.delivers(s, true, "the first")
+	if err := syscall.Kill(h.pane(s).PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	tmuxtest.Eventually(t, "the death", func() bool { return h.pane(s).Dead })
+	h.stop()
+	h.killed(h.handover(s, false, "the second"), `case "$*" in *respawn-pane*) kill -9 $PPID; exit;; esac; exec `+h.server.Binary()+` "$@"`)
+	h.open()
+	if n, err := h.PruneTerminals(t.Context(), 0, time.Hour); n != 1 || err != nil {
+		t.Errorf("%d were pruned, %v, want the pane alone", n, err)
 	}
 }
 

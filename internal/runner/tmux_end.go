@@ -154,14 +154,14 @@ func (t *Tmux) endPane(ctx context.Context, f found, keep bool) (loop.Terminatio
 	if err := t.record(ctx, f); err != nil {
 		t.o.Logger.Warn("what a terminal shows could not be saved", "item", f.pane.Item, "err", err)
 	}
-	if err := t.o.Server.Retain(ctx, f.target()); keep && err != nil {
+	if err := t.o.Server.Retain(ctx, f.Target()); keep && err != nil {
 		t.o.Logger.Warn("a terminal may not stay as a record: what it showed is in loopctl logs", "item", f.pane.Item, "err", err)
 	}
-	id, err := proc.Of(f.PID)
-	if err == nil && f.Process.PID != 0 && f.Process != id {
+	id, ours, err := f.running()
+	if err == nil && !ours {
 		t.o.Logger.Warn("a terminal runs something else than was started in it, which was left alone", "item", f.pane.Item, "pid", id.PID)
 	}
-	if err != nil || f.Process.PID != 0 && f.Process != id {
+	if err != nil || !ours {
 		return t.endRest(ctx, f.pane) // it has ended since
 	}
 	tree := proc.Tree{Root: id, Group: id.PID, Cookie: f.cookie()}

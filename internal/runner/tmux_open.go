@@ -94,7 +94,7 @@ func (t *Tmux) launch(ctx context.Context, ho loop.Handover, old found) (found, 
 		return old, err
 	}
 	if old.state == tmux.Dead {
-		err = t.o.Server.Respawn(ctx, old.target(), next.pane.Launch, t.argv(next.pane))
+		err = t.o.Server.Respawn(ctx, old.Target(), next.pane.Launch, t.argv(next.pane))
 	} else {
 		_, err = t.o.Server.Spawn(ctx, tmux.Launch{Session: next.Name, Mark: next.pane.Launch, Key: next.item.Slug(), Argv: t.argv(next.pane)})
 	}
@@ -199,7 +199,7 @@ func (t *Tmux) identify(f *found) {
 	if err != nil {
 		return // it just ended, as the next look shows
 	}
-	f.Process, f.Before = id, nil
+	f.Process = id
 	if err := t.save(f.pane); err != nil {
 		t.o.Logger.Error("what is known of a terminal could not be written", "item", f.pane.Item, "err", err)
 	}
@@ -212,7 +212,7 @@ func (t *Tmux) refusedStart(ctx context.Context, ho loop.Handover, f found) loop
 		return unreached(fmt.Errorf("the terminal of %s is gone as soon as it was made", f.item))
 	}
 	var last bytes.Buffer // the end of a program moves its first line off the screen
-	err := t.o.Server.Transcript(ctx, f.target(), &last, lastWords)
+	err := t.o.Server.Transcript(ctx, f.Target(), &last, lastWords)
 	if err != nil {
 		return unreached(fmt.Errorf("%s ended with status %d as soon as it was started: %w", ho.Session.Harness, f.Exit.Code, err))
 	}

@@ -65,11 +65,11 @@ func unknownTerminal(err error) loop.Readiness {
 // occupied says that in a live pane is something else than the session's conversation: one whose record is gone or was replaced, or a
 // program that a person started there. Nothing is handed to that, and nothing of it is ended.
 func (t *Tmux) occupied(f found, s loop.Session) loop.Readiness {
-	if pid := f.stranger(); pid != 0 {
+	if id, ours, err := f.running(); err == nil && !ours {
 		return loop.Readiness{
 			Wait: loop.WaitOccupied, Again: time.Now().Add(lookAgain), Changed: t.o.Live.Watch(f.item),
 			Detail: fmt.Sprintf("its terminal runs process %d, which somebody started there in place of its agent: end that (loopctl attach %s --write), "+
-				"and the agent is started again", pid, s.WorkItem.Ref()),
+				"and the agent is started again", id.PID, s.WorkItem.Ref()),
 		}
 	}
 	here := t.presence(f.pane)
@@ -138,7 +138,7 @@ func (t *Tmux) screen(ctx context.Context, f found) (sight, error) {
 	if err != nil {
 		return sight{}, err
 	}
-	text, err := t.o.Server.Screen(ctx, f.target())
+	text, err := t.o.Server.Screen(ctx, f.Target())
 	if err != nil {
 		return sight{}, err
 	}
@@ -197,18 +197,14 @@ func (t *Tmux) full(ctx context.Context, s loop.Session) (bool, error) {
 
 // living returns the panes of ours whose harness is live.
 func (t *Tmux) living(ctx context.Context) ([]found, error) {
-	panes, err := t.o.Server.Probe(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []found
-	for _, p := range t.all() {
-		at, ok := panes.Find(p.Launch)
-		if f := (found{pane: p, Pane: at, state: tmux.Live}); ok && p.has(at) && !at.Dead && f.stranger() == 0 {
-			out = append(out, f)
+	known, err := t.held(ctx)
+	return slices.DeleteFunc(known, func(f found) bool {
+		if f.state != tmux.Live {
+			return true
 		}
-	}
-	return out, nil
+		_, ours, err := f.running()
+		return err == nil && !ours
+	}), err
 }
 
 // makeRoom ends the harness that has been idle longest, if nobody watches it, writes there, or waits for it. It resumes on its
@@ -304,7 +300,7 @@ func (t *Tmux) died(ctx context.Context, p pane) {
 
 // remove takes a dead pane away, and reports whether it is gone.
 func (t *Tmux) remove(ctx context.Context, f found) bool {
-	err := t.o.Server.RemoveSession(ctx, f.target())
+	err := t.o.Server.RemoveSession(ctx, f.Target())
 	if err != nil {
 		t.o.Logger.Warn("a dead terminal could not be removed", "item", f.pane.Item, "err", err)
 	}

@@ -24,7 +24,7 @@ const transcriptLimit = 20 << 20
 // program that ends may take its screen with it.
 func (t *Tmux) record(ctx context.Context, f found) error {
 	var text bytes.Buffer
-	if err := t.o.Server.Transcript(ctx, f.target(), &text, transcriptLimit); err != nil {
+	if err := t.o.Server.Transcript(ctx, f.Target(), &text, transcriptLimit); err != nil {
 		return err
 	}
 	root, err := privateRoot(filepath.Join(t.o.Transcripts, f.item.Slug()))
@@ -107,7 +107,7 @@ func (t *Tmux) showLive(ctx context.Context, f found, v *view) error {
 		return nil
 	}
 	var text bytes.Buffer
-	if err := t.o.Server.Transcript(ctx, f.target(), &text, transcriptLimit); err != nil {
+	if err := t.o.Server.Transcript(ctx, f.Target(), &text, transcriptLimit); err != nil {
 		return err
 	}
 	if first {
@@ -126,22 +126,17 @@ func (t *Tmux) showLive(ctx context.Context, f found, v *view) error {
 // of both. Panes that live or are not ours are left alone.
 func (t *Tmux) PruneTerminals(ctx context.Context, keep int, age time.Duration) (int, error) {
 	n, err := t.pruneTranscripts(age)
-	panes, probeErr := t.o.Server.Probe(ctx)
+	dead, probeErr := t.held(ctx)
 	if probeErr != nil {
 		return n, errors.Join(err, probeErr)
 	}
-	var dead []found
-	for _, p := range t.all() {
-		if at, ok := panes.Find(p.Launch); ok && p.has(at) && at.Dead {
-			dead = append(dead, found{pane: p, Pane: at, state: tmux.Dead})
-		}
-	}
+	dead = slices.DeleteFunc(dead, func(f found) bool { return f.state != tmux.Dead })
 	slices.SortFunc(dead, func(a, b found) int { return b.StartedAt.Compare(a.StartedAt) })
 	for _, f := range dead[min(keep, len(dead)):] {
 		if err := t.record(ctx, f); err != nil {
 			return n, err
 		}
-		if err := t.o.Server.RemoveSession(ctx, f.target()); err != nil {
+		if err := t.o.Server.RemoveSession(ctx, f.Target()); err != nil {
 			return n, err
 		}
 		n++

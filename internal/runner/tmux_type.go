@@ -41,7 +41,7 @@ func (t *Tmux) enter(ctx context.Context, ho loop.Handover, f found, given *hand
 	}
 	first, rest := t.text(ho, f, *given)
 	// On its own, so that it counts as typed and stands in the input line as it is.
-	if err := t.o.Server.Paste(ctx, f.target(), first); err != nil {
+	if err := t.o.Server.Paste(ctx, f.Target(), first); err != nil {
 		return t.refusedPaste(ctx, err)
 	}
 	return t.complete(ctx, ho, f, *given, rest)
@@ -65,7 +65,7 @@ func (t *Tmux) keyboard(ctx context.Context, w loop.WorkItem) (done func(), err 
 
 // complete adds the rest to a draft of ours that has its first line, and submits it.
 func (t *Tmux) complete(ctx context.Context, ho loop.Handover, f found, given hand, rest string) *loop.Outcome {
-	if err := t.o.Server.Paste(ctx, f.target(), "\n\n"+rest); err != nil {
+	if err := t.o.Server.Paste(ctx, f.Target(), "\n\n"+rest); err != nil {
 		return t.refusedPaste(ctx, err)
 	}
 	if !t.shows(ctx, f, given) {
@@ -187,7 +187,7 @@ func (t *Tmux) submit(ctx context.Context, ho loop.Handover, f found, given hand
 		case !holds(screen, given.Token):
 			return &loop.Outcome{Kind: loop.RunDeferred, Reason: loop.WaitUnconfirmed, Detail: "something came before the prompt could be submitted: " + screen.Dialog}
 		}
-		if err := t.o.Server.Submit(ctx, f.target()); err != nil {
+		if err := t.o.Server.Submit(ctx, f.Target()); err != nil {
 			return t.refusedPaste(ctx, err)
 		}
 		if t.taken(ctx, ho, f, given) {
