@@ -178,6 +178,9 @@ func TestLoopdKilledWhileItOpensATerminal(t *testing.T) {
 			if panes, err := h.server.Probe(t.Context()); err != nil || len(panes) != 1 || panes[0].Dead {
 				t.Errorf("panes %+v, %v, want one that lives", panes, err)
 			}
+			if left, err := os.ReadDir(filepath.Join(h.dir, "panes", "launch")); err != nil || len(left) > 0 {
+				t.Errorf("%d launches are left, %v", len(left), err)
+			}
 			if saved, err := filepath.Glob(filepath.Join(h.dir, "transcripts", "*", "*.txt")); err != nil || len(saved) != len(want)-1 {
 				t.Errorf("transcripts %v, %v, want one of each launch that has ended", saved, err)
 			}

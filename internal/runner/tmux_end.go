@@ -34,6 +34,7 @@ func (t *Tmux) Run(ctx context.Context) error {
 
 // resume takes up the panes that an earlier loopd has left.
 func (t *Tmux) resume(ctx context.Context) {
+	t.dropLaunches(ctx)
 	known := t.all()
 	if len(known) == 0 {
 		return

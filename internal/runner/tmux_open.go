@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -163,6 +164,29 @@ func (t *Tmux) writeLaunch(p pane, cmd harness.Command) error {
 	}
 	defer func() { _ = root.Close() }()
 	return atomicfile.Write(root, p.Launch+".json", b, 0o600)
+}
+
+// dropLaunches removes what an earlier loopd was about to start when it was killed. What has a pane is left to its starter.
+func (t *Tmux) dropLaunches(ctx context.Context) {
+	t.rooms.Lock()
+	defer t.rooms.Unlock()
+	dir := filepath.Join(t.o.Dir, launchDir)
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) == 0 {
+		return
+	}
+	panes, err := t.o.Server.Probe(ctx)
+	if err != nil {
+		return // the next loopd will
+	}
+	for _, e := range left {
+		if _, made := panes.Find(strings.TrimSuffix(e.Name(), ".json")); made {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			t.o.Logger.Warn("what an earlier loopd was about to start could not be removed; it may hold secrets", "err", err)
+		}
+	}
 }
 
 // argv runs the program of a launch: words of ours alone.
